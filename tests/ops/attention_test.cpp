@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/threads.h"
 #include "support/gradcheck.h"
 
@@ -146,10 +147,29 @@ TEST(CachedAttention, RefusesRowsThatDoNotFit) {
   ops::CachedKeys cache;
   cache.append(values(3, 6), Ragged({2, 1}));
   EXPECT_THROW(cache.append(values(3, 6), Ragged({1, 1, 1})), Error);
+  EXPECT_THROW(cache.append(values(1, 6), Ragged({1, 1})), Error) << "fewer rows than positions";
   EXPECT_THROW(ops::cached_attention(values(3, 6), Ragged({1, 1, 1}), cache, shape), Error) << "another number of rows";
   EXPECT_THROW(ops::cached_attention(values(3, 6), Ragged({1, 2}), cache, shape), Error) << "more than a row has";
   EXPECT_THROW(ops::cached_attention(values(2, 5), Ragged({1, 1}), cache, shape), Error) << "another width";
   EXPECT_THROW(ops::cached_attention(values(2, 6), Ragged({1, 1}), cache, {2, 2, 3}), Error) << "keys of another width";
+}
+
+TEST(Attention, WithoutKeysGivesZeros) {
+  const HeadShape shape{2, 1, 3};
+  const Ragged keys({0, 3});
+  for (const int64_t length : {2, 9}) {  // the kernels treat a few queries differently
+    const Ragged queries({length, 2});
+    for (const auto& operation : {&ops::cross_attention, &ops::reference::cross_attention}) {
+      const Tensor query = random_tensor({queries.tokens(), 6}, 1).requires_grad_();
+      const Tensor packed = random_tensor({3, 6}, 2).requires_grad_();
+      const Tensor out = operation(query, packed, queries, keys, shape);
+      EXPECT_TRUE((out.narrow(0, 0, length) == 0).all().item<bool>());
+      EXPECT_FALSE(out.isnan().any().item<bool>());
+      const std::vector<Tensor> first = gradients({out.sum()}, {query, packed}, {});
+      EXPECT_TRUE((first[0].narrow(0, 0, length) == 0).all().item<bool>());
+      EXPECT_FALSE(first[1].isnan().any().item<bool>());
+    }
+  }
 }
 
 TEST(Attention, RefusesHeadsThatDoNotFit) {
@@ -160,6 +180,8 @@ TEST(Attention, RefusesHeadsThatDoNotFit) {
   EXPECT_THROW(ops::self_attention(packed, layout, {3, 2, 2}, true), Error) << "groups";
   EXPECT_THROW(ops::cross_attention(packed, packed, layout, Ragged({5}), {6, 3, 2}), Error) << "sequences";
   EXPECT_THROW(ops::cross_attention(packed, packed, layout, layout, {6, 2, 2}), Error) << "columns of keys";
+  EXPECT_THROW(ops::self_attention(packed, Ragged({2, 4}), {4, 1, 2}, true), Error) << "rows";
+  EXPECT_THROW(ops::cross_attention(packed, packed, layout, Ragged({3, 3}), {6, 3, 2}), Error) << "rows of keys";
 }
 
 }  // namespace

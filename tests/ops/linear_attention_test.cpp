@@ -141,6 +141,13 @@ TEST(LinearAttention, ReadersMayBeOfOtherNumbersThanWriters) {
   }
 }
 
+TEST(LinearAttention, OfNoPositionsIsEmpty) {
+  for (const Ragged& layout : {Ragged(), Ragged({0, 0})}) {
+    const Inputs in(layout, 2, 3, 4);
+    EXPECT_EQ(ops::sum_rule(in.query, in.key, in.value, layout).sizes(), at::IntArrayRef({0, 2, 4}));
+  }
+}
+
 TEST(LinearAttention, HasGradientsAndSecondOnes) {
   const Ragged layout({3, 9, 10});  // blocks of 16
   const Inputs in(layout, 2, 2, 2);

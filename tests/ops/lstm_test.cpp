@@ -9,8 +9,8 @@
 #include "ops/lstm_peer.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
-#include "plumb/ops/fallback.h"
 #include "plumb/ops/precision.h"
+#include "support/fallbacks.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
 
@@ -248,7 +248,7 @@ TEST(Lstm, ReadsTensorsThatAreNotContiguous) {
 }
 
 TEST(Lstm, TrainsWithoutSlowPaths) {
-  const ops::FallbackCounter fallbacks;
+  const test::FallbackCounter fallbacks;
   const Ragged layout({5, 5, 5});
   std::vector<Tensor> in;
   for (const Tensor& each : testing::lstm_inputs(layout, 4, 6)) in.push_back(each.to(at::kFloat).requires_grad_());

@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "plumb/base/error.h"
-#include "plumb/ops/fallback.h"
 #include "plumb/ops/linear.h"
+#include "support/fallbacks.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -95,7 +95,7 @@ TEST(PackedWeights, ServeLinearLayersWithoutAGraphWhileTheirGuardStands) {
   const Tensor plain = ops::linear(x, weight, bias);
   const Tensor half = ops::linear(x, weight.narrow(0, 0, 24), bias.narrow(0, 0, 24));
   const ops::PrecisionGuard guard(precision);
-  const ops::FallbackCounter fallbacks;
+  const test::FallbackCounter fallbacks;
   {
     const at::NoGradGuard no_graph;
     EXPECT_EQ(ops::packing_for(x), &precision);

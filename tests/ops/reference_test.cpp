@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "plumb/base/error.h"
 #include "plumb/ops/embedding.h"
+#include "plumb/ops/gram_schmidt.h"
+#include "plumb/ops/norm.h"
 #include "support/gradcheck.h"
 #include "support/reference.h"
 
@@ -104,6 +107,34 @@ TEST(References, OfProductsAndSums) {
   }
   expect_both([](const Tensors& in) { return Tensors{ops::reference::column_sums(in[0] * in[0])}; },
               {random_tensor({70, 3}, 1)});
+}
+
+// The kernels would read or write past the end of what does not fit.
+TEST(Operations, RefuseWhatDoesNotFit) {
+  const auto values = [](at::IntArrayRef shape) { return random_tensor(shape, 1).to(at::kFloat); };
+  const Tensor a = values({4, 6}), b = values({6, 5});
+  EXPECT_NO_THROW(ops::gemm(a, b, {.accumulate_into = values({4, 5})}));
+  EXPECT_THROW(ops::gemm(a, b, {.transpose_b = true}), Error);
+  EXPECT_THROW(ops::gemm(a, b.to(at::kBFloat16)), Error) << "types";
+  EXPECT_THROW(ops::gemm(a, b, {.bias = values({4})}), Error);
+  EXPECT_THROW(ops::gemm(a, b, {.accumulate_into = values({5, 4})}), Error);
+  EXPECT_THROW(ops::gemm(a, b, {.accumulate_into = values({5, 4}).t()}), Error) << "columns, not rows, are contiguous";
+  EXPECT_THROW(ops::symmetric_product(a, values({5, 6})), Error);
+  EXPECT_THROW(ops::symmetric_product(a, a, {.plus = values({4, 6})}), Error);
+  EXPECT_THROW((void)ops::PackedLinear(a, ops::Precision::float32)(values({2, 6}), values({3}), false), Error);
+  const Tensor six = values({6}), five = values({5});
+  EXPECT_NO_THROW(ops::layer_norm(a, six, six, 1e-5));
+  EXPECT_THROW(ops::layer_norm(a, six, five, 1e-5), Error);
+  EXPECT_THROW(ops::rms_norm(a, five, 1e-5), Error);
+  EXPECT_THROW(ops::add_dropout(values({3, 6}), a, 0.5, {}), Error);
+  EXPECT_THROW(ops::dropout(a, 1.5, {}), Error);
+  EXPECT_THROW(ops::add_dropout(a, a, -0.5, {}), Error);
+  EXPECT_THROW(ops::top_scores(a, 0, 0, true), Error);
+  EXPECT_THROW(ops::top_scores(a, 1, 7, true), Error);
+  Tensor w = six.clone();
+  EXPECT_THROW(ops::gram_schmidt({five}, {}, true, w), Error);
+  EXPECT_THROW(ops::gram_schmidt({b.select(1, 0)}, {}, true, w), Error) << "a column of a matrix";
+  EXPECT_THROW(ops::gram_schmidt({six}, {1.0, 2.0}, true, w), Error);
 }
 
 TEST(References, TakeOverWhereThereIsNoKernel) {

@@ -7,11 +7,11 @@
 #include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/decode/translate.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/ops/fallback.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/threads.h"
 #include "plumb/optim/optimizer.h"
 #include "support/batches.h"
+#include "support/fallbacks.h"
 #include "support/kernels.h"
 #include "support/test_names.h"
 
@@ -67,7 +67,7 @@ Tensor hessian_product(EncoderDecoder& model) {
   return hessian(random_probe(hessian.size(), at::kFloat, 1, 0));
 }
 
-std::string told(const ops::FallbackCounter& counter) {
+std::string told(const test::FallbackCounter& counter) {
   std::string text;
   for (const auto& [what, count] : counter.counts()) text += fmt::format("{} ({} times)\n", what, count);
   return text;
@@ -83,7 +83,7 @@ TEST_P(FastPath, IsTakenByATrainingStep) {
   for (const std::string share : {"none", "target", "all"}) {
     EncoderDecoder model = make_model(GetParam(), share);
     const auto adam = make_optimizer("adam", model.parameters());
-    const ops::FallbackCounter counter;
+    const test::FallbackCounter counter;
     ForwardContext context(0.1, 1, 1);
     const Loss loss = model.loss(make_batch(), {}, context);
     adam->step(gradients({loss.value}, model.parameters().values(), {}), 1e-4, 1.0);
@@ -93,7 +93,7 @@ TEST_P(FastPath, IsTakenByATrainingStep) {
 
 TEST_P(FastPath, IsTakenByAHessianVectorProduct) {
   EncoderDecoder model = make_model(GetParam());
-  const ops::FallbackCounter counter;
+  const test::FallbackCounter counter;
   hessian_product(model);
   EXPECT_EQ(told(counter), "");
 }
@@ -103,7 +103,7 @@ TEST_P(FastPath, IsTakenByDecoding) {
   for (const int64_t beam : {1, 5}) {
     DecodeOptions options;
     options.beam = beam;
-    const ops::FallbackCounter counter;
+    const test::FallbackCounter counter;
     translate(model, sentences(1), options);
     EXPECT_EQ(told(counter), "") << "beam " << beam;
   }
@@ -129,7 +129,7 @@ TEST(FallbackCounter, CountsCopiesOfFloat32FromItsMakingOn) {
   const Tensor a = at::ones({6, 4}), b = at::ones({8, 6});
   const auto apart = b.t().narrow(1, 0, 4);  // its rows are not contiguous
   ops::gemm(a, apart, {.transpose_a = true});
-  const ops::FallbackCounter counter;
+  const test::FallbackCounter counter;
   EXPECT_EQ(told(counter), "");
   ops::gemm(a, b, {.transpose_a = true, .transpose_b = true});
   ops::gemm(a.to(at::kDouble), apart.to(at::kDouble), {.transpose_a = true});

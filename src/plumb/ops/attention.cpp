@@ -36,6 +36,11 @@ bool fits_gpu(const Tensor& query, const HeadShape& shape, const Ragged& queries
          shape.size <= kLargest && !any_empty(queries) && !any_empty(keys);
 }
 
+void check_rows(const Tensor& x, const Ragged& layout) {
+  if (x.size(0) != layout.tokens())
+    throw Error(fmt::format("attention over {} tokens got {} rows", layout.tokens(), x.size(0)));
+}
+
 void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
   if (x.size(1) != columns) {
     throw Error(fmt::format("attention with {} heads and {} key-value heads of size {} got {} columns instead of {}",
@@ -48,6 +53,7 @@ void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
   check_shape(shape);
   check_columns(packed, shape.width() + 2 * shape.kv_width(), shape);
+  check_rows(packed, layout);
   static constexpr Operation kSelfAttention("attention", PLUMB_FUSED(self_attention), &reference::self_attention,
                                             PLUMB_GPU(self_attention));
   return kSelfAttention(path_of(packed, fits_gpu(packed, shape, layout, layout)), packed, layout, shape, causal);
@@ -58,6 +64,8 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   check_shape(shape);
   check_columns(query, shape.width(), shape);
   check_columns(packed, 2 * shape.kv_width(), shape);
+  check_rows(query, query_layout);
+  check_rows(packed, key_layout);
   require_one_device("attention", query, packed);
   if (query_layout.sequences() != key_layout.sequences()) {
     throw Error(fmt::format("{} sequences cannot attend to {}", query_layout.sequences(), key_layout.sequences()));
@@ -69,6 +77,7 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
 }
 
 void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
+  check_rows(key_value, layout);
   if (rows.empty()) rows.resize(static_cast<size_t>(layout.sequences()));
   if (static_cast<int64_t>(rows.size()) != layout.sequences()) {
     throw Error(fmt::format("cannot append positions of {} sequences to {} rows", layout.sequences(), rows.size()));

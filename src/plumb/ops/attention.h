@@ -28,12 +28,13 @@ void check_shape(const HeadShape& shape);
 /// Self-attention in each sequence. packed: (tokens, width + 2·kv_width), query, key and value side by side, each
 /// ordered by head → (tokens, width). If `causal`, a position sees only itself and earlier positions.
 ///   out = softmax(q·kᵀ/√size)·v per head (Vaswani et al. 2017, arXiv 1706.03762)
-/// This and the functions below throw Error if the columns do not match `shape` or the head groups are uneven.
+/// This and the functions below throw Error if the rows do not match the layout, the columns do not match `shape`, or
+/// the head groups are uneven.
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
 
 /// Attention of target sequences to source sequences. query: (target tokens, width); packed: (source tokens,
-/// 2·kv_width), key and value side by side → (target tokens, width). Throws Error if the two layouts have different
-/// numbers of sequences.
+/// 2·kv_width), key and value side by side → (target tokens, width); 0 where the source sequence is empty. Throws Error
+/// if the two layouts have different numbers of sequences.
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape);
 
@@ -49,7 +50,8 @@ struct CachedKeys {
   std::vector<std::vector<Place>> rows;  // [row][position]: row `row` of blocks[block]
 
   /// Appends the positions of sequence r of `layout` to row r. key_value: (tokens, 2·kv_width). The first call creates
-  /// the rows; later calls throw Error if the number of sequences differs from the number of rows.
+  /// the rows; later calls throw Error if the number of sequences differs from the number of rows. So does every call
+  /// if there is not one row of key_value per token.
   void append(const Tensor& key_value, const Ragged& layout);
 
   /// Replaces row i by the previous row order[i]; may change the number of rows.

@@ -2,20 +2,26 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "plumb/ops/torch.h"
 
 namespace plumb {
 
-/// Hands a value other than a tensor, derived from torch::CustomClassHolder, from the forward pass to the backward
-/// pass.
+/// Hands a value of any type from the forward pass to the backward pass.
 template <typename Value>
-void save_value(AutogradContext* ctx, const c10::intrusive_ptr<Value>& value) {
-  ctx->saved_data["value"] = c10::IValue::make_capsule(value);
+struct SavedValue : torch::CustomClassHolder {
+  explicit SavedValue(Value saved) : value(std::move(saved)) {}
+  Value value;
+};
+template <typename Value>
+void save_value(AutogradContext* ctx, Value value) {
+  ctx->saved_data["value"] = c10::IValue::make_capsule(c10::make_intrusive<SavedValue<Value>>(std::move(value)));
 }
+/// Lives as long as `ctx`.
 template <typename Value>
-c10::intrusive_ptr<Value> saved_value(AutogradContext* ctx) {
-  return c10::static_intrusive_pointer_cast<Value>(ctx->saved_data["value"].toCapsule());
+const Value& saved_value(AutogradContext* ctx) {
+  return c10::static_intrusive_pointer_cast<SavedValue<Value>>(ctx->saved_data["value"].toCapsule())->value;
 }
 
 /// The gradients of an operation without a second derivative of its own, with a graph: `reference` computes the

@@ -5,20 +5,18 @@
 namespace plumb::ops {
 namespace {
 
-struct Call : torch::CustomClassHolder {
-  std::function<void()> reached;
-};
+using Call = std::function<void()>;
 
 class CalledInBackward : public torch::autograd::Function<CalledInBackward> {
  public:
-  static variable_list forward(AutogradContext* ctx, at::TensorList tensors, const c10::intrusive_ptr<Call>& call) {
+  static variable_list forward(AutogradContext* ctx, at::TensorList tensors, const Call& reached) {
     ctx->set_materialize_grads(false);
-    save_value(ctx, call);
+    save_value(ctx, reached);
     return tensors.vec();
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    saved_value<Call>(ctx)->reached();
-    grads.emplace_back();  // of `call`
+    saved_value<Call>(ctx)();
+    grads.emplace_back();  // of `reached`
     return grads;
   }
 };
@@ -26,9 +24,7 @@ class CalledInBackward : public torch::autograd::Function<CalledInBackward> {
 }  // namespace
 
 std::vector<Tensor> called_in_backward(const std::vector<Tensor>& tensors, const std::function<void()>& reached) {
-  const auto call = c10::make_intrusive<Call>();
-  call->reached = reached;
-  return CalledInBackward::apply(at::TensorList(tensors), call);
+  return CalledInBackward::apply(at::TensorList(tensors), reached);
 }
 
 }  // namespace plumb::ops

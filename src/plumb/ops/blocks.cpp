@@ -6,6 +6,7 @@
 #include "plumb/ops/index.h"
 
 namespace plumb::ops {
+
 Blocks::Blocks(const Ragged& layout, int64_t size) : size_(size), tokens_(layout.tokens()) {
   const auto blocks_of = [&](int64_t s) { return (layout.length(s) + size - 1) / size; };
   order_.resize(static_cast<size_t>(layout.sequences()));
@@ -70,6 +71,20 @@ Tensor Blocks::of_sequences(const Tensor& by_sequence) const {
   for (const int64_t sequences : sequences_at_) by_block.push_back(by_rank.narrow(0, 0, sequences));
   const Tensor all = by_block.size() == 1 ? by_block.front() : at::cat(by_block, 0);
   return all.reshape({all.size(0) * all.size(1), all.size(2), all.size(3)});
+}
+
+const Tensor& RunningStates::first(int64_t rows) {
+  if (rows < states_.size(0)) {
+    ended_.push_back(states_.narrow(0, rows, states_.size(0) - rows));
+    states_ = states_.narrow(0, 0, rows);
+  }
+  return states_;
+}
+
+Tensor RunningStates::last() const {
+  std::vector<Tensor> parts{states_};
+  parts.insert(parts.end(), ended_.rbegin(), ended_.rend());
+  return at::cat(parts, 0);
 }
 
 int64_t block_size(const Ragged& layout, int64_t features) {

@@ -1,6 +1,7 @@
 // A ragged batch cut into blocks of equal length, for operations that work block by block.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "plumb/base/ragged.h"
@@ -54,6 +55,23 @@ class Blocks {
   std::vector<int64_t> sequences_at_;  // [block number]
   std::vector<int64_t> place_;         // (tokens): the row of each token among blocks·size
   bool whole_ = false;                 // no padding, and the rows are in the order of the layout
+};
+
+/// States that a pass through the numbers of blocks carries from one to the next: the rows of a matrix, by rank.
+class RunningStates {
+ public:
+  explicit RunningStates(Tensor start) : states_(std::move(start)) {}
+
+  /// The first `rows` states, which go on; the others are final.
+  const Tensor& first(int64_t rows);
+  /// Replaces those.
+  void set(Tensor states) { states_ = std::move(states); }
+  /// All of them, by rank.
+  [[nodiscard]] Tensor last() const;
+
+ private:
+  Tensor states_;
+  std::vector<Tensor> ended_;  // highest ranks first
 };
 
 /// Positions per block for sequences of this layout and matrices of `features` rows: small enough that the score matrix

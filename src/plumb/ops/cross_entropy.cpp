@@ -20,7 +20,9 @@ void require_labels(const std::vector<int64_t>& labels, const std::vector<double
   }
 }
 
-int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 24) / vocabulary, 64, 512); }
+int64_t chunk_rows(int64_t vocabulary) {
+  return std::clamp<int64_t>((int64_t{1} << 24) / std::max<int64_t>(vocabulary, 1), 64, 512);
+}
 
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {

@@ -18,9 +18,10 @@ struct DropoutKey {
 
 /// Keeps each element with probability 1 − p, rounded to 1/65536, and divides it by that; p = 0 returns x itself. A
 /// subset of the rows gets the same mask as in the whole matrix, so the mask does not depend on how a batch is divided.
+/// Throws Error unless p is from 0 to 1.
 Tensor dropout(const Tensor& x, double p, const DropoutKey& key);
 
-/// residual + dropout(x) in one pass.
+/// residual + dropout(x) in one pass. Also throws Error if the shapes differ.
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key);
 
 }  // namespace plumb::ops

@@ -45,35 +45,22 @@ States run_exponential(const Tensor& key, const Tensor& value, const Blocks& blo
   const std::vector<Tensor> highest = blocks.by_number(key.detach().amax(1, /*keepdim=*/true), heads);
   States states;
   std::vector<Tensor> ends;
-  Tensor peak = at::full({blocks.sequences() * heads, 1, key.size(2)}, kNothing, key.options());
-  std::vector<Tensor> ended_peaks;  // of sequences without further blocks, highest ranks first
-  const auto keep = [](Tensor& all, int64_t rows, std::vector<Tensor>& ended) {
-    if (rows < all.size(0)) ended.push_back(all.narrow(0, rows, all.size(0) - rows));
-    all = all.narrow(0, 0, rows);
-  };
+  RunningStates peaks(at::full({blocks.sequences() * heads, 1, key.size(2)}, kNothing, key.options()));
   for (const Tensor& own : highest) {
-    keep(peak, own.size(0), ended_peaks);
-    states.peaks.push_back(peak);
-    peak = at::maximum(peak, own);
-    ends.push_back(peak);
+    states.peaks.push_back(peaks.first(own.size(0)));
+    ends.push_back(at::maximum(states.peaks.back(), own));
+    peaks.set(ends.back());
   }
-  ended_peaks.push_back(peak);
-  const auto joined_from = [](std::vector<Tensor>& ended) {
-    return at::cat(std::vector<Tensor>(ended.rbegin(), ended.rend()), 0);
-  };
-  Tensor sum = at::zeros({blocks.sequences() * heads, key.size(2), value.size(2)}, key.options());
-  std::vector<Tensor> ended_sums;
+  RunningStates sums(at::zeros({blocks.sequences() * heads, key.size(2), value.size(2)}, key.options()));
   if (!ends.empty()) {
     const Tensor written = at::bmm(at::exp(key - at::cat(ends, 0)).transpose(1, 2), value);
     const std::vector<Tensor> by_number = blocks.by_number(written, heads);
     for (size_t number = 0; number < by_number.size(); ++number) {
-      keep(sum, by_number[number].size(0), ended_sums);
-      states.sums.push_back(sum);
-      sum = sum * at::exp(states.peaks[number] - ends[number]).transpose(1, 2) + by_number[number];
+      states.sums.push_back(sums.first(by_number[number].size(0)));
+      sums.set(states.sums.back() * at::exp(states.peaks[number] - ends[number]).transpose(1, 2) + by_number[number]);
     }
   }
-  ended_sums.push_back(sum);
-  states.last = at::cat({joined_from(ended_sums), joined_from(ended_peaks).transpose(1, 2)}, 2);
+  states.last = at::cat({sums.last(), peaks.last().transpose(1, 2)}, 2);
   return states;
 }
 

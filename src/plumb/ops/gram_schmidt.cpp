@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 
+#include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/dispatch.h"
@@ -32,7 +33,12 @@ std::vector<double> gram_schmidt_of_tensors(const std::vector<Tensor>& vectors, 
 std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
                                  Tensor& w) {
   RECORD_USER_SCOPE("Gram-Schmidt");
-  for (const Tensor& vector : vectors) require_one_device("Gram-Schmidt", w, vector);
+  bool fit = w.is_contiguous() && (subtract.empty() || subtract.size() == vectors.size());
+  for (const Tensor& vector : vectors) {
+    require_one_device("Gram-Schmidt", w, vector);
+    fit = fit && vector.is_contiguous() && vector.numel() == w.numel() && vector.scalar_type() == w.scalar_type();
+  }
+  if (!fit) throw Error("Gram-Schmidt: the vectors or their factors do not match");
   if (!w.is_cpu() || (w.scalar_type() != at::kFloat && w.scalar_type() != at::kDouble))
     return gram_schmidt_of_tensors(vectors, subtract, products, w);
   std::vector<double> sums;

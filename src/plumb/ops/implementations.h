@@ -29,7 +29,7 @@ KeptShare kept_share(double p);
 
 }  // namespace plumb::ops
 
-/// The CPU kernels (ops/kernels), also for the backward pass, of tensors for which uses_kernels() is true.
+/// The CPU kernels (ops/kernels), also for the backward pass, of tensors that path_of() gives them.
 namespace plumb::ops::fused {
 #include "plumb/ops/operations-inl.h"
 template <>

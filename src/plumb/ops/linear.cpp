@@ -1,5 +1,9 @@
 #include "plumb/ops/linear.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -52,6 +56,28 @@ Tensor linear_by_products(const Tensor& x, const Tensor& weight, const Tensor& b
   return Linear::apply(x, weight, if_defined(bias), activation == Activation::relu, /*rounded=*/false);
 }
 
+/// Throws Error unless the operands fit and the other tensors fit the product.
+void require_fit(const char* operation, const Tensor& a, const Tensor& b, const GemmOptions& options) {
+  const Tensor &bias = options.bias, &sum = options.accumulate_into;
+  bool fits = a.dim() == 2 && b.dim() == 2 && a.scalar_type() == b.scalar_type();
+  if (fits) {
+    const int64_t rows = a.size(options.transpose_a ? 1 : 0), columns = b.size(options.transpose_b ? 0 : 1);
+    fits = a.size(options.transpose_a ? 0 : 1) == b.size(options.transpose_b ? 1 : 0) &&
+           (!bias.defined() || (bias.dim() == 1 && bias.size(0) == columns)) &&
+           (!sum.defined() || (sum.dim() == 2 && sum.size(0) == rows && sum.size(1) == columns));
+  }
+  if (fits) return;
+  std::string text;
+  for (const Tensor& tensor : {a, b, bias, sum}) {
+    if (tensor.defined())
+      text += fmt::format("{}({}) of {}", text.empty() ? "" : ", ", fmt::join(tensor.sizes().vec(), ", "),
+                          at::toString(tensor.scalar_type()));
+  }
+  throw Error(fmt::format("{}: these tensors do not fit: {}{}{}", operation, text,
+                          options.transpose_a ? ", the first one transposed" : "",
+                          options.transpose_b ? ", the second one transposed" : ""));
+}
+
 /// The path of a product; notes a fallback if the kernels do not support its type.
 Path product_path(const Tensor& a, const Tensor& b) {
   const at::ScalarType type = a.scalar_type();
@@ -69,12 +95,17 @@ Path product_path(const Tensor& a, const Tensor& b) {
 
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   require_one_device("matrix product", a, b, options.accumulate_into, options.bias);
+  require_fit("matrix product", a, b, options);
+  if (const Tensor& sum = options.accumulate_into; sum.defined() && sum.size(1) > 1 && sum.stride(1) != 1)
+    throw Error("a matrix product can only be added to a matrix whose rows are contiguous");
   static constexpr Operation kGemm("matrix product", PLUMB_FUSED(gemm), &reference::gemm, PLUMB_GPU(gemm));
   return kGemm(product_path(a, b), a, b, options);
 }
 
 Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options) {
   require_one_device("symmetric product", a, b, options.plus);
+  if (a.sizes() != b.sizes()) throw Error("symmetric product: the operands have different shapes");
+  require_fit("symmetric product", a, b, {.transpose_b = true, .accumulate_into = options.plus});
   static constexpr Operation kSymmetricProduct("symmetric product", PLUMB_FUSED(symmetric_product),
                                                &reference::symmetric_product);
   const at::NoGradGuard no_graph;

@@ -9,12 +9,12 @@ namespace plumb::ops {
 /// ∂b = aᵀ·∂c are products again.
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 
-/// The same without an autograd graph, with fused operations. The result is float32 for float32 or bfloat16 operands,
-/// and float64 for float64 operands.
+/// The same without an autograd graph, with fused operations. The operands have one type; the result is float32 for
+/// float32 or bfloat16, and float64 for float64. Throws Error if shapes or types do not match.
 struct GemmOptions {
   bool transpose_a = false;
   bool transpose_b = false;
-  Tensor accumulate_into = {};  // if defined, the product is added to this tensor, which is returned
+  Tensor accumulate_into = {};  // if defined, has contiguous rows; the product is added to it, and it is returned
   Tensor bias = {};             // (columns), added to every row
   bool relu = false;
 };
@@ -24,7 +24,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});
 /// matrix with itself, or of two polynomials of one symmetric matrix. The CPU kernels compute half of a large product
 /// and mirror it: their result is exactly symmetric, that of other devices and types up to rounding. Without an
 /// autograd graph. a, b: (n, k), with types as for gemm(); plus: (n, n), symmetric and of the result's type, or
-/// undefined.
+/// undefined. Throws Error if shapes or types do not match.
 struct SymmetricOptions {
   double scale = 1;
   Tensor plus = {};

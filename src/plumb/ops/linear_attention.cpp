@@ -99,20 +99,15 @@ Tensor run_delta(const DeltaBlocks& factors, const Blocks& blocks, int64_t heads
   const std::vector<Tensor> erased = blocks.by_number(factors.erased, heads);
   const std::vector<Tensor> kept =
       factors.kept.defined() ? blocks.by_number(factors.kept, heads) : std::vector<Tensor>();
-  Tensor s = at::zeros({blocks.sequences() * heads, factors.key.size(2), factors.own.size(2)}, factors.key.options());
-  std::vector<Tensor> ended;  // of sequences without further blocks, highest ranks first
+  RunningStates states(
+      at::zeros({blocks.sequences() * heads, factors.key.size(2), factors.own.size(2)}, factors.key.options()));
   for (size_t number = 0; number < written.size(); ++number) {
-    const int64_t rows = written[number].size(0);
-    if (rows < s.size(0)) {
-      ended.push_back(s.narrow(0, rows, s.size(0) - rows));
-      s = s.narrow(0, 0, rows);
-    }
+    const Tensor s = states.first(written[number].size(0));
     const Tensor added = at::baddbmm(own[number], erased[number], s, 1, -1);
     read(number, s, added);
-    s = at::baddbmm(kept.empty() ? s : s * kept[number], written[number].transpose(1, 2), added);
+    states.set(at::baddbmm(kept.empty() ? s : s * kept[number], written[number].transpose(1, 2), added));
   }
-  ended.push_back(s);
-  return blocks.unsorted(split_heads(at::cat(std::vector<Tensor>(ended.rbegin(), ended.rend()), 0), heads));
+  return blocks.unsorted(split_heads(states.last(), heads));
 }
 
 /// Blocks for the delta rule; with decay, their size is a power of two, as causal_products requires.
@@ -130,7 +125,7 @@ Tensor sum_rule(const Tensor& query, const Tensor& key, const Tensor& value, con
   const Tensor k = blocks.cut(key);
   const Tensor v = blocks.cut(value);
   const Tensor within = at::bmm(at::bmm(q, k.transpose(1, 2)).tril(), v);
-  if (blocks.sequences_at().size() == 1) return blocks.join(within, heads);
+  if (blocks.sequences_at().size() <= 1) return blocks.join(within, heads);
   const Tensor before = merge_heads(sums_before(split_heads(at::bmm(k.transpose(1, 2), v), heads), blocks));
   return blocks.join(at::baddbmm(within, q, before), heads);
 }

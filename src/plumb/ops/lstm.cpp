@@ -19,7 +19,8 @@ void require_shape(const char* what, const Tensor& tensor, at::IntArrayRef shape
 }
 
 void check_shapes(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout) {
-  if (!weights.hidden.defined() || weights.hidden.dim() != 2) throw Error("LSTM: the recurrent weight is not a matrix");
+  if (!weights.hidden.defined() || weights.hidden.dim() != 2 || weights.hidden.numel() == 0)
+    throw Error("LSTM: the recurrent weight is not a matrix");
   const int64_t size = weights.hidden.size(1);
   if (x.dim() != 2) throw Error("LSTM: the input is not a matrix");
   require_shape("the input", x, {layout.tokens(), x.size(1)});

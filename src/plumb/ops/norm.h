@@ -5,7 +5,8 @@
 
 namespace plumb::ops {
 
-/// y = (x − μ)/√(mean((x − μ)²) + eps)·γ + β over each row; x: (tokens, width), gamma, beta: (width).
+/// y = (x − μ)/√(mean((x − μ)²) + eps)·γ + β over each row; x: (tokens, width), gamma, beta: (width). Throws Error if
+/// shapes do not match, as does the next.
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
 
 /// y = x/√(mean(x²) + eps)·γ over each row.

@@ -30,7 +30,10 @@ Tensor PackedLinear::operator()(const Tensor& x_in, const Tensor& bias, bool rel
   }
   if (x.device() != device_) detail::throw_mixed_devices("packed linear layer", x.device(), device_);
   require_one_device("packed linear layer", x, bias);
-  return x.size(0) > 0 ? weight_->multiply(x, bias, relu) : at::empty({0, rows_}, x.options());
+  if (bias.defined() && (bias.dim() != 1 || bias.size(0) != rows_))
+    throw Error(fmt::format("a bias of {} elements does not match a weight of {} rows", bias.numel(), rows_));
+  return x.size(0) > 0 ? weight_->multiply(x, as_contiguous(bias, "matrix product"), relu)
+                       : at::empty({0, rows_}, x.options());
 }
 
 }  // namespace plumb::ops

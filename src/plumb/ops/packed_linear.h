@@ -16,7 +16,7 @@ class PackedLinear {
   PackedLinear(const Tensor& weight, Precision precision);
 
   /// x·Wᵀ + b, then max(·, 0) if `relu`, without an autograd graph. x: (rows, in), float32; bias: (out) or undefined →
-  /// (rows, out). Thread-safe. Throws Error if columns or devices do not match.
+  /// (rows, out). Thread-safe. Throws Error if shapes or devices do not match.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Tensor& bias, bool relu) const;
 
   /// The packed weight and its product. x: (rows, in), contiguous, at least one row.

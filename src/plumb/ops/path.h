@@ -1,8 +1,8 @@
 // The one way through an operation. Up to three functions of the same name compute it: in namespace `fused` the CPU
 // kernels, in `gpu` LibTorch's fused operations, and in `reference` a composition of ATen operations, for any device,
 // floating-point type and order of derivative. An operation checks its arguments and calls its table of them:
-//   constexpr Operation kLayerNorm("layer norm", PLUMB_FUSED(layer_norm), &reference::layer_norm, PLUMB_GPU(layer_norm));
-//   return kLayerNorm(path_of(x), x, gamma, beta, eps);
+//   constexpr Operation kRmsNorm("RMS norm", PLUMB_FUSED(rms_norm), &reference::rms_norm, PLUMB_GPU(rms_norm));
+//   return kRmsNorm(path_of(x), x, gamma, eps);
 #pragma once
 
 #include <ATen/record_function.h>
@@ -36,24 +36,19 @@ inline constexpr bool kGpuBuilt = false;
 
 enum class Path { reference, kernels, gpu };
 
-/// False if the environment variable PLUMB_KERNELS is "off": every operation then uses its reference.
-bool kernels_wanted();
-
-/// True if the kernels are compiled in, the environment variable PLUMB_KERNELS is not "off", and the tensor is float32
-/// or float64 in CPU memory.
-bool uses_kernels(const Tensor& tensor);
-
-/// The same without the check of the type: products also accept bfloat16 and integers.
+/// Whether the kernels serve tensors on a device: compiled in, it is the CPU, and the environment variable
+/// PLUMB_KERNELS is not "off", which makes every operation use its reference. Products accept bfloat16 and integers,
+/// other operations float32 and float64.
 bool kernels_serve(const at::Device& device);
 
 /// Whether LibTorch's operations serve a tensor: compiled in, PLUMB_KERNELS is not "off", and it is on a GPU.
 bool gpu_serves(const Tensor& tensor);
 
-/// The kernels if they accept the tensor; LibTorch's operations if it is on a GPU, and `gpu` says that they accept it
-/// otherwise; else the reference.
+/// The kernels if they accept the tensor, as float32 or float64; LibTorch's operations if it is on a GPU, and `gpu`
+/// says that they accept it otherwise; else the reference.
 Path path_of(const Tensor& tensor, bool gpu = true);
 
-/// The kernels if they accept all tensors, else the reference.
+/// The kernels if they accept all tensors; LibTorch's operations if the first one is on a GPU; else the reference.
 Path path_of(const std::vector<Tensor>& tensors);
 
 /// The functions that compute an operation. LibTorch's profilers see its calls by its name, in the user's scope.

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -52,7 +53,7 @@ std::vector<Tensor> leaves_of(const std::vector<Tensor>& outputs, const std::vec
 }
 
 /// A part between its two passes.
-struct Recomputation : torch::CustomClassHolder {
+struct Recomputation {
   RecomputedPart part;
   std::vector<Tensor> results;  // of the forward pass, until it returns them; undefined: the input `passed`
   std::vector<size_t> passed;
@@ -63,7 +64,7 @@ struct Recomputation : torch::CustomClassHolder {
 class Recomputed : public torch::autograd::Function<Recomputed> {
  public:
   static variable_list forward(AutogradContext* ctx, at::TensorList inputs, at::TensorList /*leaves*/,
-                               const c10::intrusive_ptr<Recomputation>& recomputation) {
+                               const std::shared_ptr<Recomputation>& recomputation) {
     ctx->set_materialize_grads(false);
     ctx->save_for_backward(inputs.vec());
     save_value(ctx, recomputation);
@@ -76,7 +77,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto recomputation = saved_value<Recomputation>(ctx);
+    const auto& recomputation = saved_value<std::shared_ptr<Recomputation>>(ctx);
     if (at::GradMode::is_enabled())
       throw Error("second derivatives of recomputed layers are not available", "set train.recompute to false");
     const variable_list inputs = cut_off(ctx->get_saved_variables());
@@ -115,7 +116,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
 }  // namespace
 
 std::vector<Tensor> recomputed(const std::vector<Tensor>& inputs, RecomputedPart part) {
-  const auto recomputation = c10::make_intrusive<Recomputation>();
+  const auto recomputation = std::make_shared<Recomputation>();
   {
     const std::vector<Tensor> begun = cut_off(inputs);
     const std::vector<Tensor> results = part.forward(begun);

@@ -7,8 +7,8 @@
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/base/random.h"
-#include "plumb/ops/precision.h"
 #include "plumb/ops/implementations.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb::ops {
 namespace {

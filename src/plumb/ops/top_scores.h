@@ -17,7 +17,7 @@ struct TopScores {
 
 /// The k best of each row of logits (rows, vocabulary) among the ids from `first_id` on. The log-partition covers the
 /// whole vocabulary; it is empty unless `normalize`. If any of these ids has the score NaN, the first such id is the
-/// row's only result.
+/// row's only result. Throws Error if k < 1 or first_id is outside the vocabulary.
 TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalize);
 
 }  // namespace plumb::ops

@@ -34,17 +34,16 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
   }();
   static constexpr Operation kUpdate("update of parameters", PLUMB_FUSED(update<Update>), &reference::update<Update>,
                                      kGpu);
-  kUpdate(gpu_serves(gradients[0]) ? Path::gpu : path_of(pieces.back()), updates, gradients, pieces);
+  kUpdate(path_of(pieces.back()), updates, gradients, pieces);
 }
 
-PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
-PLUMB_INSTANTIATE_UPDATE(LambUpdate);
+PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE)
+PLUMB_INSTANTIATE_UPDATE(LambUpdate)
 
 DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors) {
   static constexpr Operation kSum("sum of squares", PLUMB_FUSED(sum_of_squares), &reference::sum_of_squares,
                                   PLUMB_GPU(sum_of_squares));
-  const bool on_gpu = !tensors.empty() && gpu_serves(tensors[0]);
-  return kSum(on_gpu ? Path::gpu : path_of(tensors), tensors);
+  return kSum(path_of(tensors), tensors);
 }
 
 }  // namespace plumb::ops

@@ -22,10 +22,10 @@ using UpdatedPieces = std::array<std::vector<Tensor>, kVectors>;
 template <typename Update>
 void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
             const UpdatedPieces<Update::kVectors>& pieces);
-/// It for one rule, as PLUMB_FOR_EACH_UPDATE passes it.
+/// Its instantiation for one rule, for PLUMB_FOR_EACH_UPDATE.
 #define PLUMB_INSTANTIATE_UPDATE(Update)                                                         \
   template void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients, \
-                       const UpdatedPieces<Update::kVectors>& pieces)
+                       const UpdatedPieces<Update::kVectors>& pieces);
 
 /// Σ x² over all elements of all tensors, in float64, in an order independent of the number of threads.
 DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors);

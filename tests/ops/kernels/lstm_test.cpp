@@ -91,7 +91,7 @@ TEST(PackedWeightKernels, MultiplyByATransposedMatrixAndAdd) {
       const Tensor& stored = transposed ? turned : w;
       const kernels::PackedWeight<float> packed(stored.data_ptr<float>(), n, k, transposed);
       Guarded<float> c(begin);
-      kernels::gemm_add(m, static_cast<const float*>(a.data_ptr<float>()), packed, c.data());
+      kernels::gemm<float>(m, a.data_ptr<float>(), packed, c.data(), {.accumulate = true});
       EXPECT_LT(((*c).to(at::kDouble) - expected).abs().max().item<double>(), 1e-5) << m << ' ' << transposed;
     }
   }

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <barrier>
 #include <cmath>
@@ -19,7 +18,6 @@
 #include "plumb/ops/kernels/dropout.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
-#include "plumb/ops/kernels/optimizer.h"
 #include "plumb/ops/kernels/top_values.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/precision.h"
@@ -34,18 +32,15 @@ template <typename T>
 class PassKernels : public KernelTest<T> {};
 TYPED_TEST_SUITE(PassKernels, KernelTypes);
 
-TYPED_TEST(PassKernels, BiasAndRelu) {
+TYPED_TEST(PassKernels, ReluAndItsGradient) {
   using T = TypeParam;
   for (const int64_t width : kWidths) {
-    const Tensor x = this->values({4, width}, 1), bias = this->values({width}, 2), dy = this->values({4, width}, 3);
+    const Tensor x = this->values({4, width}, 1), dy = this->values({4, width}, 3);
     this->on_every_instruction_set([&] {
-      for (const auto& [shift, relu] : {std::pair{true, false}, {true, true}, {false, true}}) {
-        Guarded<T> y(x);
-        kernels::elementwise<T>().add_bias(y.data(), shift ? bias.data_ptr<T>() : nullptr, relu, width, 1, 3);
-        const Tensor sum = this->wide(x) + (shift ? this->wide(bias) : at::zeros({width}, at::kDouble));
-        this->expect_close((*y).narrow(0, 1, 2), (relu ? sum.clamp_min(0) : sum).narrow(0, 1, 2));
-        EXPECT_TRUE((*y)[0].equal(x[0]) && (*y)[3].equal(x[3]));
-      }
+      Guarded<T> y(x);
+      kernels::elementwise<T>().rectify(y.data() + width, 2 * width);
+      EXPECT_TRUE((*y).narrow(0, 1, 2).equal(x.clamp_min(0).narrow(0, 1, 2)));
+      EXPECT_TRUE((*y)[0].equal(x[0]) && (*y)[3].equal(x[3]));
       Guarded<T> dx(x.sizes(), this->kType);
       kernels::elementwise<T>().relu_backward(dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 3 * width);
       EXPECT_TRUE((*dx).narrow(0, 1, 2).equal((dy * (x > 0)).narrow(0, 1, 2)));
@@ -152,68 +147,6 @@ TYPED_TEST(PassKernels, DropoutOfAPartIsThatPartOfDropout) {
   });
 }
 
-TYPED_TEST(PassKernels, UpdatesFollowTheirEquations) {
-  using T = TypeParam;
-  for (const int64_t n : kWidths) {
-    const Tensor given = this->values({n}, 1), a = this->values({n}, 2), b = this->values({n}, 3).abs() + 0.1,
-                 c = this->values({n}, 4), d = this->values({n}, 5);
-    const Tensor g = 0.5 * this->wide(given), w = this->wide(c);
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    // In two parts, as for threads. `start`: the vectors before the update.
-    const auto expect = [&]<typename Update>(const Update& rule, const std::vector<Tensor>& start,
-                                             const std::vector<Tensor>& expected) {
-      std::vector<Guarded<T>> found(start.begin(), start.end());
-      for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, n / 2}, {n / 2, n}}) {
-        std::array<T*, Update::kVectors> vectors;
-        for (size_t k = 0; k < vectors.size(); ++k) vectors[k] = found[k].data() + begin;
-        kernels::optimizer<T>().update(rule, given.data_ptr<T>() + begin, vectors, end - begin);
-      }
-      for (size_t k = 0; k < found.size(); ++k) this->expect_close(*found[k], expected[k]);
-    };
-    const Tensor mean = 0.9 * this->wide(a) + (1 - 0.9) * g, square = 0.98 * this->wide(b) + (1 - 0.98) * g.square();
-    const Tensor velocity = 0.9 * this->wide(a) + g + 0.01 * w;
-    const Tensor averaged = w - 0.1 * (g + 0.01 * w);
-    const Tensor change = 0.02 * mean / (square.sqrt() * 1.1 + 1e-3) + 0.01 * w;
-    const Tensor z = this->wide(a) - 0.1 * (g / (square.sqrt() * 1.1 + 1e-3) + 0.01 * w);
-    const Tensor x = this->wide(d) + 0.3 * (z - this->wide(d));
-    const ops::AdamUpdate adam{0.9, 0.98, 1e-3, 0.02, 1.1, 0.01, 0.5};
-    this->on_every_instruction_set([&] {
-      expect(adam, {a, b, c}, {mean, square, w - change});
-      expect(ops::SgdUpdate{0.1, 0.9, 0.01, 0.5}, {a, c}, {velocity, w - 0.1 * velocity});
-      expect(ops::SgdUpdate{0.1, 0.9, 0.01, 0.5, true}, {a, c}, {velocity, w - 0.1 * (g + 0.01 * w + 0.9 * velocity)});
-      expect(ops::AveragedUpdate{0.1, 0.01, 0.3, 0.5}, {a, c},
-             {this->wide(a) + 0.3 * (averaged - this->wide(a)), averaged});
-      expect(ops::LionUpdate{0.9, 0.8, 0.1, 0.01, 0.5}, {a, c},
-             {0.8 * this->wide(a) + (1 - 0.8) * g, w - 0.1 * (mean.sign() + 0.01 * w)});
-      expect(ops::ScheduleFreeUpdate{0.9, 0.98, 1e-3, 0.1, 1.1, 0.01, 0.3, 0.5}, {a, d, b, c},
-             {z, x, square, 0.1 * z + 0.9 * x});
-      // Lion's sign of 0 is 0, and of NaN is NaN
-      Guarded<T> still(at::zeros_like(a)), damaged(at::full_like(a, nan)), weight(c), lost(c);
-      const Tensor nothing = at::zeros_like(a);
-      const ops::LionUpdate lion{0.9, 0.8, 0.1, 0, 1};
-      kernels::optimizer<T>().update(lion, nothing.data_ptr<T>(), {still.data(), weight.data()}, n);
-      kernels::optimizer<T>().update(lion, nothing.data_ptr<T>(), {damaged.data(), lost.data()}, n);
-      EXPECT_TRUE((*weight).equal(c));
-      EXPECT_TRUE((*lost).isnan().all().template item<bool>());
-      // LAMB's two passes
-      Guarded<T> m(a), v(b), scaled(c);
-      const auto squares = kernels::optimizer<T>().lamb_moments({adam, 0.3, true}, given.data_ptr<T>(), m.data(),
-                                                                v.data(), scaled.data(), n);
-      this->expect_close(*m, mean);
-      this->expect_close(*v, square);
-      const double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-13;
-      EXPECT_NEAR(squares.w / w.square().sum().template item<double>(), 1, 1e-13);
-      EXPECT_NEAR(squares.u / change.square().sum().template item<double>(), 1, tolerance);
-      kernels::optimizer<T>().update(kernels::LambStep{0.02, 1.1, 1e-3, 0.01, 0.7}, m.data(), {v.data(), scaled.data()},
-                                     n);
-      this->expect_close(*scaled, w - 0.7 * change);
-      EXPECT_NEAR(kernels::optimizer<T>().sum_of_squares(given.data_ptr<T>(), n) /
-                      this->wide(given).square().sum().template item<double>(),
-                  1, 1e-13);
-    });
-  }
-}
-
 TYPED_TEST(PassKernels, TopValuesAreThoseOfASort) {
   using T = TypeParam;
   for (const int64_t n : {1, 5, 64, 1000}) {
@@ -297,9 +230,6 @@ TYPED_TEST(PassKernels, TailsReachNoFurtherThanTheMemory) {
         this->expect_close(at::from_blob(const_cast<T*>(found), {n}, this->kType), sum);
       };
       T* written = out.last(y);
-      kernels::elementwise<T>().add_bias(written, in.last(x), false, n, 0, 1);
-      expect(written);
-      written = out.last(y);
       kernels::elementwise<T>().column_sums(in.last(x), n, 0, 1, written);
       expect(written);
     });

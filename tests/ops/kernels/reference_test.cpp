@@ -19,6 +19,7 @@
 #include "ops/lstm_peer.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/activation.h"
+#include "plumb/ops/kernels/instruction_set.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb {
@@ -263,6 +264,33 @@ TEST(Reference, ProductsWithoutAGraph) {
   EXPECT_TRUE(fused::to_bfloat16(a).equal(a.to(at::kBFloat16)));
 }
 
+// Factors and biases that are columns of a matrix, and transposed operands.
+TEST(Reference, TensorsThatAreNotContiguous) {
+  const auto column = [](const Tensor& x, int64_t i) { return x.select(1, i); };
+  const Tensors rows = {random_tensor({23, 19}, 1), random_tensor({19, 2}, 2)};
+  expect_same(
+      [&](const Tensors& x) { return fused::layer_norm(x[0], column(x[1], 0), column(x[1], 1), 1e-2).square(); },
+      [&](const Tensors& x) { return reference::layer_norm(x[0], column(x[1], 0), column(x[1], 1), 1e-2).square(); },
+      rows);
+  expect_same([&](const Tensors& x) { return fused::rms_norm(x[0], column(x[1], 1), 1e-2).square(); },
+              [&](const Tensors& x) { return reference::rms_norm(x[0], column(x[1], 1), 1e-2).square(); }, rows);
+  const Tensors layer = {random_tensor({17, 23}, 1), random_tensor({17, 31}, 2), random_tensor({31, 2}, 3)};
+  expect_same([&](const Tensors& x) { return ops::linear(x[0].t(), x[1].t(), column(x[2], 1)).square(); },
+              [&](const Tensors& x) {
+                return reference::linear(x[0].t(), x[1].t(), column(x[2], 1), Activation::none).square();
+              },
+              layer);
+  const std::vector<int64_t> labels(23, 5);
+  expect_same(
+      [&](const Tensors& x) {
+        return fused::linear_cross_entropy(x[0].t(), x[1].t(), column(x[2], 1), labels, {}, 0.1, 0.5).loss;
+      },
+      [&](const Tensors& x) {
+        return reference::linear_cross_entropy(x[0].t(), x[1].t(), column(x[2], 1), labels, {}, 0.1, 0.5).loss;
+      },
+      layer, /*second=*/false);
+}
+
 TEST(Reference, Lstm) {
   std::vector<Ragged> all = layouts(3);
   all.back() = Ragged({3, 29, 0, 8});
@@ -346,26 +374,30 @@ TEST(Reference, TopScores) {
   }
 }
 
-TEST(Reference, Updates) {
-  const auto pieces = [](uint64_t seed) {
-    return Tensors{random_tensor({40, 30}, seed), random_tensor({7}, seed + 1), random_tensor({40000}, seed + 2)};
+/// Every rule on the instruction set in use, on numbers of this type; the reference computes in float64.
+void expect_updates(at::ScalarType type, double tolerance) {
+  const auto pieces = [&](uint64_t seed) {
+    return Tensors{random_tensor({40, 30}, seed).to(type), random_tensor({7}, seed + 1).to(type),
+                   random_tensor({40000}, seed + 2).to(type)};
   };
-  Tensors gradients = pieces(1);
-  gradients[0] = random_tensor({30, 40}, 1).t();  // not contiguous
+  Tensors gradients = pieces(1), wide;
+  gradients[0] = random_tensor({30, 40}, 1).to(type).t();  // not contiguous
+  gradients[1].zero_();                                    // as is the first vector of this piece: Lion's sign is 0
+  for (const Tensor& gradient : gradients) wide.push_back(gradient.to(at::kDouble));
   const auto agree = [&]<typename Update>(const std::string& name, const Update& rule) {
     ops::UpdatedPieces<Update::kVectors> found, expected;
     for (size_t k = 0; k < found.size(); ++k) {
-      for (const Tensor& piece : pieces(10 * (k + 1))) {
-        found[k].push_back(piece.abs());
-        expected[k].push_back(piece.abs());
-      }
+      found[k] = pieces(10 * (k + 1));
+      for (Tensor& piece : found[k]) piece.abs_();
+      if (k == 0) found[k][1].zero_();
+      for (const Tensor& piece : found[k]) expected[k].push_back(piece.to(at::kDouble, false, /*copy=*/true));
     }
     const std::vector<Update> rules(gradients.size(), rule);
     fused::update(rules, gradients, found);
-    reference::update(rules, gradients, expected);
+    reference::update(rules, wide, expected);
     for (size_t k = 0; k < found.size(); ++k) {
       for (size_t i = 0; i < gradients.size(); ++i)
-        expect_close(found[k][i], expected[k][i], fmt::format("{}: vector {} of piece {}", name, k, i), 1e-14);
+        expect_close(found[k][i], expected[k][i], fmt::format("{}: vector {} of piece {}", name, k, i), tolerance);
     }
   };
   const ops::AdamUpdate adam{0.9, 0.98, 1e-9, 0.01, 1.3, 0.001, 0.5};
@@ -378,8 +410,18 @@ TEST(Reference, Updates) {
   agree("LAMB", ops::LambUpdate{adam, 0.01, true});
   agree("LAMB without ratio", ops::LambUpdate{adam, 0.01, false});
 
-  const double expected = reference::sum_of_squares(gradients);
+  const double expected = reference::sum_of_squares(wide);
   EXPECT_NEAR(fused::sum_of_squares(gradients), expected, 1e-12 * expected);
+}
+
+TEST(Reference, Updates) {
+  for (const std::string& name : kernels::instruction_sets()) {
+    SCOPED_TRACE(name);
+    kernels::use_instruction_set(name);
+    expect_updates(at::kDouble, 1e-14);
+    expect_updates(at::kFloat, 3e-6);
+  }
+  kernels::use_instruction_set("");
 }
 
 }  // namespace

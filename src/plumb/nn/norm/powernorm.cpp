@@ -19,7 +19,7 @@ namespace {
 constexpr double kPowerMomentum = 0.1;
 
 /// The tokens of one pass over which means are taken: those of all processes that share the batch.
-class BatchTokens : public torch::CustomClassHolder {
+class BatchTokens {
  public:
   BatchTokens(const Tensor& x, const ForwardContext& context)
       : group_(context.group()),
@@ -40,13 +40,12 @@ class BatchTokens : public torch::CustomClassHolder {
   double share_;  // 0 if this process only keeps step with the others
   Tensor count_;  // (1)
 };
-using BatchTokensPointer = c10::intrusive_ptr<BatchTokens>;
 
 /// x/ψ with the approximate gradient; the backward pass updates `nu`.
 class Quotient : public torch::autograd::Function<Quotient> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& psi, const Tensor& nu,
-                        const BatchTokensPointer& tokens) {
+                        const BatchTokens& tokens) {
     Tensor y = x / psi;
     ctx->save_for_backward({y, psi});
     ctx->saved_data["nu"] = nu;  // not a saved variable: those must not change before the backward pass
@@ -58,11 +57,11 @@ class Quotient : public torch::autograd::Function<Quotient> {
     const Tensor& y = saved[0];
     const Tensor& psi = saved[1];
     const Tensor nu = ctx->saved_data["nu"].toTensor();
-    const BatchTokensPointer tokens = saved_value<BatchTokens>(ctx);
+    const auto& tokens = saved_value<BatchTokens>(ctx);
     const Tensor& h = grad[0];
-    const Tensor dx = tokens->has_own() ? (h - nu.clone() * y) / psi : at::zeros_like(y);
+    const Tensor dx = tokens.has_own() ? (h - nu.clone() * y) / psi : at::zeros_like(y);
     const at::NoGradGuard no_graph;
-    const std::vector<Tensor> means = tokens->mean(at::cat({y.square(), h * y}, 1)).chunk(2);
+    const std::vector<Tensor> means = tokens.mean(at::cat({y.square(), h * y}, 1)).chunk(2);
     nu.copy_(nu * (1 - kPowerMomentum * means[0]) + kPowerMomentum * means[1]);
     return {dx, Tensor(), Tensor(), Tensor()};
   }
@@ -80,10 +79,10 @@ class PowerNorm final : public Norm {
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
     if (context.pass() == Pass::evaluation) return x * (running_square_ + eps_).rsqrt() * gamma_ + beta_;
-    const auto tokens = c10::make_intrusive<BatchTokens>(x, context);
+    const BatchTokens tokens(x, context);
     if (context.pass() == Pass::training)
-      return Quotient::apply(x, advance(x, *tokens), running_slope_, tokens) * gamma_ + beta_;
-    return x * (tokens->mean(x.square()) + eps_).rsqrt() * gamma_ + beta_;
+      return Quotient::apply(x, advance(x, tokens), running_slope_, tokens) * gamma_ + beta_;
+    return x * (tokens.mean(x.square()) + eps_).rsqrt() * gamma_ + beta_;
   }
 
   /// A pass reads the averages that it updates.

@@ -1,5 +1,6 @@
 #include "plumb/ops/kernels/activation.h"
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -8,15 +9,6 @@ namespace plumb::ops::fused {
 namespace {
 
 using kernels::LogisticGate;
-
-/// The gate as autograd keeps it.
-void save(AutogradContext* ctx, const LogisticGate& gate) {
-  ctx->saved_data["slope"] = gate.slope;
-  ctx->saved_data["cubic"] = gate.cubic;
-}
-LogisticGate saved_gate(AutogradContext* ctx) {
-  return {ctx->saved_data["slope"].toDouble(), ctx->saved_data["cubic"].toDouble()};
-}
 
 /// A tensor like x, of which work.operator()<T>(out, begin, end) writes the elements [begin, end).
 template <typename Work>
@@ -35,7 +27,7 @@ class LogisticGateGradient : public torch::autograd::Function<LogisticGateGradie
   static Tensor forward(AutogradContext* ctx, const Tensor& dy_in, const Tensor& x, const LogisticGate& gate) {
     const Tensor dy = as_contiguous(dy_in, "activation");
     ctx->save_for_backward({dy, x});
-    save(ctx, gate);
+    save_value(ctx, gate);
     return element_by_element(x, [&]<typename T>(T* dx, int64_t begin, int64_t end) {
       kernels::logistic_gate<T>().backward(gate, dy.data_ptr<T>(), x.data_ptr<T>(), dx, begin, end);
     });
@@ -44,7 +36,7 @@ class LogisticGateGradient : public torch::autograd::Function<LogisticGateGradie
     const auto saved = ctx->get_saved_variables();
     const Tensor& dy = saved[0];
     const Tensor& x = saved[1];
-    const LogisticGate gate = saved_gate(ctx);
+    const auto& gate = saved_value<LogisticGate>(ctx);
     const Tensor a = as_contiguous(grad[0], "activation");
     const Tensor dx = element_by_element(x, [&]<typename T>(T* out, int64_t begin, int64_t end) {
       kernels::logistic_gate<T>().double_backward(gate, a.data_ptr<T>(), dy.data_ptr<T>(), x.data_ptr<T>(), out, begin,
@@ -59,14 +51,14 @@ class LogisticGating : public torch::autograd::Function<LogisticGating> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const LogisticGate& gate) {
     const Tensor x = as_contiguous(x_in, "activation");
     ctx->save_for_backward({x_in});
-    save(ctx, gate);
+    save_value(ctx, gate);
     return element_by_element(x, [&]<typename T>(T* y, int64_t begin, int64_t end) {
       kernels::logistic_gate<T>().forward(gate, x.data_ptr<T>(), y, begin, end);
     });
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const Tensor x = as_contiguous(ctx->get_saved_variables()[0], "activation");
-    return {LogisticGateGradient::apply(grad[0], x, saved_gate(ctx)), Tensor()};
+    return {LogisticGateGradient::apply(grad[0], x, saved_value<LogisticGate>(ctx)), Tensor()};
   }
 };
 

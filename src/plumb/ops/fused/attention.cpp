@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <cmath>
 
@@ -12,17 +11,14 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// Where query, key and value are stored: in self-attention, all in `query` (the packed matrix); otherwise key and
-/// value in `packed`.
-struct Geometry : torch::CustomClassHolder {
+/// The sequences and heads of an attention. Its inputs are the matrices of queries and of keys with values or, in
+/// self-attention, one matrix of all three, whose keys begin at `key_column`.
+struct Geometry {
   Ragged queries;
   Ragged keys;
   HeadShape shape;
-  bool causal = false;
-  bool self = false;
-
-  [[nodiscard]] int64_t key_column() const { return self ? shape.width() : 0; }
-  [[nodiscard]] int64_t value_column() const { return key_column() + shape.kv_width(); }
+  int64_t key_column;
+  bool causal;
 };
 
 template <typename T>
@@ -35,10 +31,10 @@ struct Pointers {
 };
 
 template <typename T>
-Pointers<T> pointers(const Geometry& g, const Tensor& query, const Tensor& packed) {
-  T* kv = g.self ? query.data_ptr<T>() : packed.data_ptr<T>();
-  return {query.data_ptr<T>(), kv + g.key_column(), kv + g.value_column(), query.size(1),
-          g.self ? query.size(1) : packed.size(1)};
+Pointers<T> pointers(const Geometry& g, const variable_list& matrices) {
+  T* key = matrices.back().data_ptr<T>() + g.key_column;
+  return {matrices.front().data_ptr<T>(), key, key + g.shape.kv_width(), matrices.front().size(1),
+          matrices.back().size(1)};
 }
 
 template <typename T>
@@ -74,26 +70,28 @@ void for_each_head(const Geometry& g, const Pointers<T>& in, bool by_group, cons
   });
 }
 
-Tensor zeros_like_if_defined(const Tensor& tensor) { return tensor.defined() ? at::zeros_like(tensor) : Tensor(); }
-Tensor contiguous_if_defined(const Tensor& tensor) {
-  return tensor.defined() ? as_contiguous(tensor, "attention") : Tensor();
+variable_list contiguous_matrices(at::TensorList matrices) {
+  variable_list rows;
+  for (const Tensor& matrix : matrices) rows.push_back(as_contiguous(matrix, "attention"));
+  return rows;
 }
 
-/// The gradients of `query` and `packed` as a function of (dout, query, packed); its backward is the double backward.
+variable_list zeros_of(const variable_list& matrices) {
+  variable_list zeros;
+  for (const Tensor& matrix : matrices) zeros.push_back(at::zeros_like(matrix));
+  return zeros;
+}
+
+/// The gradients of the inputs as a function of (dout, inputs); its backward is the double backward.
 class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
  public:
-  static variable_list forward(AutogradContext* ctx, const Tensor& dout_in, const Tensor& query,
-                               const c10::optional<Tensor>& packed_in, const c10::intrusive_ptr<Geometry>& geometry) {
-    const Geometry& g = *geometry;
-    const Tensor packed = packed_in.value_or(Tensor());
+  static variable_list forward(AutogradContext* ctx, const Tensor& dout_in, at::TensorList inputs, const Geometry& g) {
     const Tensor dout = as_contiguous(dout_in, "attention");
-    const Tensor query_rows = as_contiguous(query, "attention");
-    const Tensor packed_rows = contiguous_if_defined(packed);
-    const Tensor dquery = at::zeros_like(query_rows);
-    const Tensor dpacked = zeros_like_if_defined(packed_rows);
+    const variable_list rows = contiguous_matrices(inputs);
+    const variable_list gradients = zeros_of(rows);
     dispatch(dout, [&]<typename T>() {
-      const auto in = pointers<T>(g, query_rows, packed_rows);
-      const auto out = pointers<T>(g, dquery, dpacked);
+      const auto in = pointers<T>(g, rows);
+      const auto out = pointers<T>(g, gradients);
       const T* cotangent = dout.data_ptr<T>();
       const kernels::AttentionKernels<T>& kernel = kernels::attention<T>();
       for_each_head<T>(g, in, /*by_group=*/true,
@@ -105,26 +103,24 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
                                                 .dv = out.value + key_at});
                        });
     });
-    ctx->save_for_backward({dout_in, query, packed});
-    save_value(ctx, geometry);
-    return g.self ? variable_list{dquery} : variable_list{dquery, dpacked};
+    variable_list saved = inputs.vec();
+    saved.push_back(dout_in);
+    ctx->save_for_backward(saved);
+    save_value(ctx, g);
+    return gradients;
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto geometry = saved_value<Geometry>(ctx);
-    const Geometry& g = *geometry;
-    const auto saved = ctx->get_saved_variables();
-    const Tensor dout = as_contiguous(saved[0], "attention");
-    const Tensor query = as_contiguous(saved[1], "attention");
-    const Tensor packed = contiguous_if_defined(saved[2]);
-    const Tensor query_cotangent = as_contiguous(grad[0], "attention");
-    const Tensor packed_cotangent = g.self ? Tensor() : as_contiguous(grad[1], "attention");
+  static variable_list backward(AutogradContext* ctx, const variable_list& grad) {
+    const auto& g = saved_value<Geometry>(ctx);
+    variable_list rows = contiguous_matrices(ctx->get_saved_variables());
+    const Tensor dout = rows.back();
+    rows.pop_back();
+    const variable_list cotangents = contiguous_matrices(grad);
+    const variable_list gradients = zeros_of(rows);
     const Tensor ddout = at::empty_like(dout);
-    const Tensor dquery = at::zeros_like(query);
-    const Tensor dpacked = zeros_like_if_defined(packed);
     dispatch(dout, [&]<typename T>() {
-      const auto in = pointers<T>(g, query, packed);
-      const auto cotangent = pointers<T>(g, query_cotangent, packed_cotangent);
-      const auto out = pointers<T>(g, dquery, dpacked);
+      const auto in = pointers<T>(g, rows);
+      const auto cotangent = pointers<T>(g, cotangents);
+      const auto out = pointers<T>(g, gradients);
       const kernels::AttentionKernels<T>& kernel = kernels::attention<T>();
       for_each_head<T>(g, in, /*by_group=*/true,
                        [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
@@ -139,60 +135,48 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
                                                        .v_bar = out.value + key_at});
                        });
     });
-    return {ddout, dquery, dpacked, Tensor()};
+    variable_list result = {ddout};
+    result.insert(result.end(), gradients.begin(), gradients.end());
+    result.emplace_back();  // of the geometry
+    return result;
   }
 };
 
 class Attention : public torch::autograd::Function<Attention> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& query, const c10::optional<Tensor>& packed_in,
-                        const c10::intrusive_ptr<Geometry>& geometry) {
-    const Geometry& g = *geometry;
-    const Tensor packed = packed_in.value_or(Tensor());
-    const Tensor query_rows = as_contiguous(query, "attention");
-    const Tensor packed_rows = contiguous_if_defined(packed);
-    Tensor out = at::empty({g.queries.tokens(), g.shape.width()}, query.options());
-    dispatch(query_rows, [&]<typename T>() {
-      const auto in = pointers<T>(g, query_rows, packed_rows);
+  static Tensor forward(AutogradContext* ctx, at::TensorList inputs, const Geometry& g) {
+    const variable_list rows = contiguous_matrices(inputs);
+    Tensor out = at::empty({g.queries.tokens(), g.shape.width()}, rows.front().options());
+    dispatch(out, [&]<typename T>() {
       T* result = out.data_ptr<T>();
       const kernels::AttentionKernels<T>& kernel = kernels::attention<T>();
-      for_each_head<T>(g, in, /*by_group=*/false,
+      for_each_head<T>(g, pointers<T>(g, rows), /*by_group=*/false,
                        [&](const kernels::AttentionHead<T>& head, int64_t, int64_t, int64_t out_at) {
                          kernel.forward(head, result + out_at, g.shape.width());
                        });
     });
-    ctx->save_for_backward({query, packed});
-    save_value(ctx, geometry);
+    ctx->save_for_backward(inputs.vec());
+    save_value(ctx, g);
     return out;
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto saved = ctx->get_saved_variables();
-    const auto geometry = saved_value<Geometry>(ctx);
-    const auto gradient = AttentionGradient::apply(grad[0], saved[0], if_defined(saved[1]), geometry);
-    return {gradient[0], geometry->self ? Tensor() : gradient[1], Tensor()};
+  static variable_list backward(AutogradContext* ctx, const variable_list& grad) {
+    const variable_list inputs = ctx->get_saved_variables();
+    variable_list gradients = AttentionGradient::apply(grad[0], at::TensorList(inputs), saved_value<Geometry>(ctx));
+    gradients.emplace_back();  // of the geometry
+    return gradients;
   }
 };
-
-c10::intrusive_ptr<Geometry> make_geometry(const Ragged& queries, const Ragged& keys, const HeadShape& shape) {
-  auto geometry = c10::make_intrusive<Geometry>();
-  geometry->queries = queries;
-  geometry->keys = keys;
-  geometry->shape = shape;
-  return geometry;
-}
 
 }  // namespace
 
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
-  auto geometry = make_geometry(layout, layout, shape);
-  geometry->causal = causal;
-  geometry->self = true;
-  return Attention::apply(packed, c10::optional<Tensor>(), geometry);
+  return Attention::apply(at::TensorList(packed), Geometry{layout, layout, shape, shape.width(), causal});
 }
 
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape) {
-  return Attention::apply(query, if_defined(packed), make_geometry(query_layout, key_layout, shape));
+  const variable_list inputs = {query, packed};
+  return Attention::apply(at::TensorList(inputs), Geometry{query_layout, key_layout, shape, 0, /*causal=*/false});
 }
 
 Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {

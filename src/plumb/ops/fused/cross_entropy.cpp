@@ -13,11 +13,11 @@ namespace plumb::ops::fused {
 namespace {
 
 /// The targets of all rows of logits.
-struct Targets : torch::CustomClassHolder {
+struct Targets {
   std::vector<int64_t> labels;
   std::vector<double> weights;  // empty: all 1
-  double smoothing = 0;
-  double scale = 1;
+  double smoothing;
+  double scale;
 
   [[nodiscard]] double weight(int64_t row) const { return weights.empty() ? 1.0 : weights[static_cast<size_t>(row)]; }
   /// The factor of the row's loss in the total.
@@ -28,17 +28,6 @@ struct Targets : torch::CustomClassHolder {
     return {vocabulary, labels[static_cast<size_t>(i)], static_cast<T>(smoothing)};
   }
 };
-using TargetsPointer = c10::intrusive_ptr<Targets>;
-
-TargetsPointer make_targets(const std::vector<int64_t>& labels, const std::vector<double>& weights, double smoothing,
-                            double scale) {
-  auto targets = c10::make_intrusive<Targets>();
-  targets->labels = labels;
-  targets->weights = weights;
-  targets->smoothing = smoothing;
-  targets->scale = scale;
-  return targets;
-}
 
 /// The weighted losses of all rows.
 struct Losses {
@@ -53,19 +42,29 @@ struct Losses {
   }
 };
 
-/// Calls work(i, target) in parallel for the rows of a matrix of logits, of which row 0 is row `first` of the targets.
-/// Of a row with weight 0, it only fills that of `out` with zeros, unless `out` is null.
-template <typename T, typename Work>
-void for_each_row(const Targets& targets, int64_t first, const Tensor& logits, T* out, const Work& work) {
-  const int64_t vocabulary = logits.size(1);
-  parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (targets.weight(first + i) != 0) {
-        work(i, targets.row<T>(vocabulary, first + i));
-      } else if (out != nullptr) {
-        std::fill_n(out + i * vocabulary, vocabulary, T{0});
+template <typename T>
+using Kernels = kernels::CrossEntropyKernels<T>;
+template <typename T>
+using Row = kernels::CrossEntropyRow<T>;
+
+/// Calls work(kernels, i, target, x) in parallel for the rows x of `logits`, of which row 0 is row `first` of the
+/// targets. Of a row with weight 0, it only fills that of `out` with zeros, if `out` is defined.
+template <typename Work>
+void for_each_row(const Targets& targets, int64_t first, const Tensor& logits, const Tensor& out, const Work& work) {
+  dispatch(logits, [&]<typename T>() {
+    const Kernels<T>& kernel = kernels::cross_entropy<T>();
+    const int64_t vocabulary = logits.size(1);
+    T* in = logits.data_ptr<T>();
+    T* result = out.defined() ? out.data_ptr<T>() : nullptr;
+    parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (targets.weight(first + i) != 0) {
+          work(kernel, i, targets.row<T>(vocabulary, first + i), in + i * vocabulary);
+        } else if (result != nullptr) {
+          std::fill_n(result + i * vocabulary, vocabulary, T{0});
+        }
       }
-    }
+    });
   });
 }
 
@@ -75,20 +74,17 @@ double sum_in_order(const std::vector<double>& values) { return std::accumulate(
 class LogitGradient : public torch::autograd::Function<LogitGradient> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& upstream, const Tensor& logits, const Tensor& partition,
-                        const TargetsPointer& targets) {
+                        const Targets& targets) {
     ctx->save_for_backward({upstream, logits, partition});
     save_value(ctx, targets);
     Tensor out = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
-    dispatch(logits, [&]<typename T>() {
-      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
-      const T above = upstream.data_ptr<T>()[0];
-      T* result = out.data_ptr<T>();
-      for_each_row(*targets, 0, logits, result, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
-        kernel.gradient(row, logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
-                        static_cast<T>(targets->factor(i)) * above, result + i * vocabulary);
-      });
-    });
+    for_each_row(targets, 0, logits, out,
+                 [&]<typename T>(const Kernels<T>& kernel, int64_t i, const Row<T>& row, T* x) {
+                   kernel.gradient(row, x, partition.data_ptr<T>()[i],
+                                   static_cast<T>(targets.factor(i)) * upstream.data_ptr<T>()[0],
+                                   out.data_ptr<T>() + i * vocabulary);
+                 });
     return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
@@ -96,48 +92,39 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     const Tensor& upstream = saved[0];
     const Tensor& logits = saved[1];
     const Tensor& partition = saved[2];
-    const TargetsPointer targets = saved_value<Targets>(ctx);
+    const auto& targets = saved_value<Targets>(ctx);
     const Tensor cotangent = as_contiguous(grad[0], "cross-entropy");
     Tensor dlogits = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     std::vector<double> parts(static_cast<size_t>(logits.size(0)));
-    dispatch(logits, [&]<typename T>() {
-      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
-      const T above = upstream.data_ptr<T>()[0];
-      T* result = dlogits.data_ptr<T>();
-      for_each_row(*targets, 0, logits, result, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
-        const T part = kernel.curvature(row, logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
-                                        static_cast<T>(targets->factor(i)) * above,
-                                        cotangent.data_ptr<T>() + i * vocabulary, result + i * vocabulary);
-        parts[static_cast<size_t>(i)] = targets->weight(i) * static_cast<double>(part);
-      });
-    });
-    const Tensor dupstream = at::full({}, targets->scale * sum_in_order(parts), upstream.options());
+    for_each_row(
+        targets, 0, logits, dlogits, [&]<typename T>(const Kernels<T>& kernel, int64_t i, const Row<T>& row, T* x) {
+          const T part = kernel.curvature(
+              row, x, partition.data_ptr<T>()[i], static_cast<T>(targets.factor(i)) * upstream.data_ptr<T>()[0],
+              cotangent.data_ptr<T>() + i * vocabulary, dlogits.data_ptr<T>() + i * vocabulary);
+          parts[static_cast<size_t>(i)] = targets.weight(i) * static_cast<double>(part);
+        });
+    const Tensor dupstream = at::full({}, targets.scale * sum_in_order(parts), upstream.options());
     return {dupstream, dlogits, Tensor(), Tensor()};
   }
 };
 
 class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogits> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const TargetsPointer& targets, double* nll) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const Targets& targets, double* nll) {
     const Tensor logits = as_contiguous(logits_in, "cross-entropy");
     const int64_t tokens = logits.size(0);
-    const int64_t vocabulary = logits.size(1);
     Tensor partition = at::empty({tokens}, logits.options());
     Losses losses(tokens);
-    dispatch(logits, [&]<typename T>() {
-      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
-      T* const none = nullptr;
-      for_each_row(*targets, 0, logits, none, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
-        const auto loss = kernel.loss(row, logits.data_ptr<T>() + i * vocabulary);
-        losses.set(i, targets->weight(i), loss);
-        partition.data_ptr<T>()[i] = loss.log_partition;
-      });
+    for_each_row(targets, 0, logits, {}, [&]<typename T>(const Kernels<T>& kernel, int64_t i, const Row<T>& row, T* x) {
+      const auto loss = kernel.loss(row, x);
+      losses.set(i, targets.weight(i), loss);
+      partition.data_ptr<T>()[i] = loss.log_partition;
     });
     *nll = sum_in_order(losses.nll);
     ctx->save_for_backward({logits_in, partition});
     save_value(ctx, targets);
-    return at::full({}, targets->scale * sum_in_order(losses.smoothed), logits.options());
+    return at::full({}, targets.scale * sum_in_order(losses.smoothed), logits.options());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
@@ -150,35 +137,32 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden_in, const Tensor& weight_in,
-                        const c10::optional<Tensor>& bias_in, const TargetsPointer& targets, bool with_gradient,
-                        double* nll) {
+                        const c10::optional<Tensor>& bias_in, const Targets& targets, bool with_gradient, double* nll) {
     const bool rounded = rounds_to_bfloat16(hidden_in);
     const Tensor hidden = rounded ? to_bfloat16(hidden_in) : as_contiguous(hidden_in, "cross-entropy");
     const Tensor weight = rounded ? to_bfloat16(weight_in) : as_contiguous(weight_in, "cross-entropy");
     const Tensor bias = bias_in.value_or(Tensor());
     const int64_t tokens = hidden.size(0);
     const int64_t vocabulary = weight.size(0);
-    const Tensor dhidden = with_gradient ? at::zeros_like(hidden_in) : Tensor();
-    const Tensor dweight = with_gradient ? at::zeros_like(weight_in) : Tensor();
-    const Tensor dbias = with_gradient && bias.defined() ? at::zeros_like(bias) : Tensor();
+    // Contiguous, whatever the layout of the inputs.
+    const auto zeros = [&](const Tensor& like) {
+      return with_gradient && like.defined() ? at::zeros(like.sizes(), like.options()) : Tensor();
+    };
+    const Tensor dhidden = zeros(hidden_in), dweight = zeros(weight_in), dbias = zeros(bias);
     Losses losses(tokens);
     const int64_t step = chunk_rows(vocabulary);
     for (int64_t first = 0; first < tokens; first += step) {
       const int64_t count = std::min(step, tokens - first);
       const Tensor rows = hidden.narrow(0, first, count);
       Tensor logits = ops::gemm(rows, weight, {.transpose_b = true, .bias = bias});
-      dispatch(logits, [&]<typename T>() {
-        const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
-        T* data = logits.data_ptr<T>();
-        T* gradient = with_gradient ? data : nullptr;
-        for_each_row(*targets, first, logits, gradient, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
-          const int64_t at = first + i;
-          T* x = data + i * vocabulary;
-          losses.set(
-              at, targets->weight(at),
-              with_gradient ? kernel.with_gradient(row, static_cast<T>(targets->factor(at)), x) : kernel.loss(row, x));
-        });
-      });
+      const Tensor gradient = with_gradient ? logits : Tensor();
+      for_each_row(targets, first, logits, gradient,
+                   [&]<typename T>(const Kernels<T>& kernel, int64_t i, const Row<T>& row, T* x) {
+                     const int64_t at = first + i;
+                     losses.set(at, targets.weight(at),
+                                with_gradient ? kernel.with_gradient(row, static_cast<T>(targets.factor(at)), x)
+                                              : kernel.loss(row, x));
+                   });
       if (with_gradient) {
         if (dbias.defined()) dbias.add_(column_sums(logits));
         if (rounded) logits = to_bfloat16(logits);
@@ -187,22 +171,20 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
       }
     }
     *nll = sum_in_order(losses.nll);
-    ctx->saved_data["dhidden"] = dhidden;
-    ctx->saved_data["dweight"] = dweight;
-    ctx->saved_data["dbias"] = dbias;
-    return at::full({}, targets->scale * sum_in_order(losses.smoothed), hidden_in.options());
+    save_value(ctx, variable_list{dhidden, dweight, dbias});
+    return at::full({}, targets.scale * sum_in_order(losses.smoothed), hidden_in.options());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     if (at::GradMode::is_enabled()) {
       throw Error("the chunked cross-entropy has no second derivative", "use cross_entropy() for curvature");
     }
     const double upstream = grad[0].item<double>();
-    const auto scaled = [&](const char* name) {
-      Tensor gradient = ctx->saved_data[name].toTensor();
+    variable_list gradients = saved_value<variable_list>(ctx);
+    for (Tensor& gradient : gradients) {
       if (gradient.defined() && upstream != 1.0) gradient = gradient * upstream;
-      return gradient;
-    };
-    return {scaled("dhidden"), scaled("dweight"), scaled("dbias"), Tensor(), Tensor(), Tensor()};
+    }
+    gradients.resize(6);  // of the other arguments: none
+    return gradients;
   }
 };
 
@@ -210,20 +192,19 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
 
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {
-  const auto targets = make_targets(labels, weights, smoothing, scale);
   double nll = 0;
-  const Tensor loss = CrossEntropyOfLogits::apply(logits, targets, &nll);
+  const Tensor loss = CrossEntropyOfLogits::apply(logits, Targets{labels, weights, smoothing, scale}, &nll);
   return {loss, nll};
 }
 
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale) {
-  const auto targets = make_targets(labels, weights, smoothing, scale);
   const bool with_gradient = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad() ||
                                                             (bias.defined() && bias.requires_grad()));
   double nll = 0;
-  const Tensor loss = FusedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, with_gradient, &nll);
+  const Tensor loss = FusedCrossEntropy::apply(hidden, weight, if_defined(bias),
+                                               Targets{labels, weights, smoothing, scale}, with_gradient, &nll);
   return {loss, nll};
 }
 

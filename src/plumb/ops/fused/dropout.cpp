@@ -26,7 +26,7 @@ void by_run(const std::vector<RowRun>& runs, int64_t width, int64_t begin, int64
 
 Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const DropoutKey& key) {
   const Tensor x = as_contiguous(x_in, "dropout");
-  const Tensor residual = residual_in.defined() ? as_contiguous(residual_in, "dropout") : Tensor();
+  const Tensor residual = as_contiguous(residual_in, "dropout");
   Tensor out = at::empty_like(x);
   const KeptShare share = kept_share(p);
   const auto keep_below = static_cast<uint32_t>(share.below);
@@ -49,8 +49,8 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
 }
 
 /// What determines a mask, for the backward pass.
-struct Mask : torch::CustomClassHolder {
-  double p = 0;
+struct Mask {
+  double p;
   DropoutKey key;
 };
 
@@ -58,10 +58,10 @@ struct Mask : torch::CustomClassHolder {
 class Dropout : public torch::autograd::Function<Dropout> {
  public:
   static Tensor forward(AutogradContext* ctx, const c10::optional<Tensor>& residual, const Tensor& x,
-                        const c10::intrusive_ptr<Mask>& mask) {
+                        const Mask& mask) {
     save_value(ctx, mask);
     ctx->saved_data["residual"] = residual.has_value();
-    return masked(residual.value_or(Tensor()), x, mask->p, mask->key);
+    return masked(residual.value_or(Tensor()), x, mask.p, mask.key);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const Tensor dx = Dropout::apply(c10::optional<Tensor>(), grad[0], saved_value<Mask>(ctx));
@@ -72,10 +72,7 @@ class Dropout : public torch::autograd::Function<Dropout> {
 }  // namespace
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
-  auto mask = c10::make_intrusive<Mask>();
-  mask->p = p;
-  mask->key = key;
-  return Dropout::apply(if_defined(residual), x, mask);
+  return Dropout::apply(if_defined(residual), x, Mask{p, key});
 }
 
 }  // namespace plumb::ops::fused

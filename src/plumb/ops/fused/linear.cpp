@@ -16,6 +16,14 @@ Tensor with_contiguous_rows(const Tensor& matrix) {
   return usable || matrix.size(0) == 0 ? matrix : as_contiguous(matrix, "matrix product");
 }
 
+/// Calls work(elements of a, elements of b) for the operands of a product, both float32 or both bfloat16.
+template <typename Work>
+void with_elements(const Tensor& a, const Tensor& b, const Work& work) {
+  const auto with = [&]<typename T>(const T* left) { work(left, static_cast<const T*>(b.data_ptr())); };
+  if (a.scalar_type() == at::kBFloat16) return with(static_cast<const kernels::Bfloat16*>(a.data_ptr()));
+  with(static_cast<const float*>(a.data_ptr<float>()));
+}
+
 Tensor column_sums_kernel(const Tensor& x_in) {
   const Tensor x = as_contiguous(x_in, "column sums");
   const int64_t rows = x.size(0);
@@ -109,6 +117,7 @@ Tensor gemm(const Tensor& a_in, const Tensor& b_in, const GemmOptions& options) 
   const int64_t m = a.size(options.transpose_a ? 1 : 0);
   const int64_t k = a.size(options.transpose_a ? 0 : 1);
   const int64_t n = b.size(options.transpose_b ? 0 : 1);
+  const Tensor bias = as_contiguous(options.bias, "matrix product");
   const bool accumulate = options.accumulate_into.defined();
   Tensor c = accumulate ? options.accumulate_into : at::empty({m, n}, a.options().dtype(at::kFloat));
   const kernels::Product product{.transpose_a = options.transpose_a,
@@ -121,14 +130,10 @@ Tensor gemm(const Tensor& a_in, const Tensor& b_in, const GemmOptions& options) 
                                  .ldc = c.stride(0),
                                  .accumulate = accumulate,
                                  .relu = options.relu,
-                                 .bias = options.bias.defined() ? options.bias.data_ptr<float>() : nullptr};
-  if (a.scalar_type() == at::kBFloat16) {
-    kernels::gemm(product, static_cast<const kernels::Bfloat16*>(a.data_ptr()),
-                  static_cast<const kernels::Bfloat16*>(b.data_ptr()), c.data_ptr<float>());
-  } else {
-    kernels::gemm(product, static_cast<const float*>(a.data_ptr<float>()),
-                  static_cast<const float*>(b.data_ptr<float>()), c.data_ptr<float>());
-  }
+                                 .bias = bias.defined() ? bias.data_ptr<float>() : nullptr};
+  with_elements(a, b, [&]<typename T>(const T* left, const T* right) {
+    kernels::gemm(product, left, right, c.data_ptr<float>());
+  });
   return c;
 }
 
@@ -137,7 +142,7 @@ Tensor symmetric_product(const Tensor& a_in, const Tensor& b_in, const Symmetric
   const Tensor b = with_contiguous_rows(b_in);
   const int64_t n = a.size(0);
   Tensor c = at::empty({n, n}, a.options().dtype(at::kFloat));
-  const auto multiply = [&]<typename T>(const T* left, const T* right) {
+  with_elements(a, b, [&]<typename T>(const T* left, const T* right) {
     constexpr int64_t kRows = 128;  // fewer would slow the product more than they save
     for (int64_t begin = 0; begin < n; begin += kRows) {
       const int64_t end = std::min(n, begin + kRows);
@@ -150,16 +155,11 @@ Tensor symmetric_product(const Tensor& a_in, const Tensor& b_in, const Symmetric
                         .ldc = n},
                        left + begin * a.stride(0), right, c.data_ptr<float>() + begin * n);
     }
-  };
-  if (a.scalar_type() == at::kBFloat16) {
-    multiply(static_cast<const kernels::Bfloat16*>(a.data_ptr()), static_cast<const kernels::Bfloat16*>(b.data_ptr()));
-  } else {
-    multiply(static_cast<const float*>(a.data_ptr<float>()), static_cast<const float*>(b.data_ptr<float>()));
-  }
+  });
   const kernels::Completion completion{.scale = static_cast<float>(options.scale),
                                        .plus_scale = static_cast<float>(options.plus_scale),
                                        .diagonal = static_cast<float>(options.diagonal)};
-  const Tensor plus = options.plus.defined() ? as_contiguous(options.plus, "symmetric product") : Tensor();
+  const Tensor plus = as_contiguous(options.plus, "symmetric product");
   parallel_items((n + kernels::kCompletedRows - 1) / kernels::kCompletedRows, [&](int64_t item) {
     const int64_t begin = item * kernels::kCompletedRows;
     kernels::complete_symmetric(completion, plus.defined() ? plus.data_ptr<float>() : nullptr, c.data_ptr<float>(), n,

@@ -20,7 +20,7 @@ namespace {
 /// Tokens in the order of computation: step t has the adjacent rows of position t of every sequence that has one,
 /// longest sequence first. Matrices of states begin with the initial states, one row per sequence in that order,
 /// followed by the rows of the steps.
-struct LstmOrder : torch::CustomClassHolder {
+struct LstmOrder {
   explicit LstmOrder(const Ragged& of) : layout(of), steps(of, 1), token_of_row(steps.places().size()) {
     int64_t rows = 0;
     for (const int64_t sequences : steps.sequences_at()) {
@@ -70,7 +70,6 @@ struct LstmOrder : torch::CustomClassHolder {
   std::vector<int64_t> begin;         // [step]
   std::vector<int64_t> token_of_row;  // (tokens)
 };
-using LstmOrderPointer = c10::intrusive_ptr<LstmOrder>;
 
 /// Multiplies the rows of many steps by the same matrix, packed if that pays.
 class PackedProduct {
@@ -95,11 +94,10 @@ class PackedProduct {
   void add(const Tensor& rows_in, const Tensor& sums) const {
     const Tensor rows = rounded_ && rows_in.scalar_type() == at::kFloat ? to_bfloat16(rows_in) : rows_in;
     if (const auto* packed = std::get_if<kernels::PackedWeight<float>>(&packed_)) {
-      kernels::gemm_add(rows.size(0), static_cast<const float*>(rows.data_ptr<float>()), *packed,
-                        sums.data_ptr<float>());
+      kernels::gemm<float>(rows.size(0), rows.data_ptr<float>(), *packed, sums.data_ptr<float>(), {.accumulate = true});
     } else if (const auto* narrow = std::get_if<kernels::PackedWeight<kernels::Bfloat16>>(&packed_)) {
-      kernels::gemm_add(rows.size(0), static_cast<const kernels::Bfloat16*>(rows.data_ptr()), *narrow,
-                        sums.data_ptr<float>());
+      kernels::gemm(rows.size(0), static_cast<const kernels::Bfloat16*>(rows.data_ptr()), *narrow,
+                    sums.data_ptr<float>(), {.accumulate = true});
     } else {
       ops::gemm(rows, weight_, {.transpose_b = !transposed_, .accumulate_into = sums});
     }
@@ -190,36 +188,36 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
  public:
   static variable_list forward(AutogradContext* ctx, const Tensor& x, const Tensor& input, const Tensor& recurrent,
                                const Tensor& input_bias, const Tensor& hidden_bias, const Tensor& hidden,
-                               const Tensor& cell, const LstmOrderPointer& order) {
+                               const Tensor& cell, const LstmOrder& order) {
     const bool rounded = rounds_to_bfloat16(x);
     const auto operand = [&](const Tensor& matrix) { return rounded ? to_bfloat16(matrix) : matrix; };
-    const int64_t size = recurrent.size(1), sequences = order->layout.sequences(), tokens = order->layout.tokens();
+    const int64_t size = recurrent.size(1), sequences = order.layout.sequences(), tokens = order.layout.tokens();
     LstmPass pass;
     pass.gates =
-        ops::gemm(operand(order->by_step(x)), operand(input), {.transpose_b = true, .bias = input_bias + hidden_bias});
+        ops::gemm(operand(order.by_step(x)), operand(input), {.transpose_b = true, .bias = input_bias + hidden_bias});
     pass.hidden = at::empty({sequences + tokens, size}, x.options());
-    pass.hidden.narrow(0, 0, sequences).copy_(order->steps.sorted(hidden));
+    pass.hidden.narrow(0, 0, sequences).copy_(order.steps.sorted(hidden));
     pass.cell = at::empty({sequences + tokens, size}, x.options());
-    pass.cell.narrow(0, 0, sequences).copy_(order->steps.sorted(cell));
+    pass.cell.narrow(0, 0, sequences).copy_(order.steps.sorted(cell));
     Tensor output = at::empty({tokens, size}, x.options());
-    const PackedProduct product(recurrent, /*transposed=*/false, rounded, order->count());
-    dispatch(x, [&]<typename T>() { run_forward<T>(*order, product, pass, output); });
+    const PackedProduct product(recurrent, /*transposed=*/false, rounded, order.count());
+    dispatch(x, [&]<typename T>() { run_forward<T>(order, product, pass, output); });
     ctx->save_for_backward(
         {x, input, recurrent, input_bias, hidden_bias, hidden, cell, pass.gates, pass.hidden, pass.cell});
     save_value(ctx, order);
     ctx->saved_data["rounded"] = rounded;
-    return {output, order->last_states(pass.hidden), order->last_states(pass.cell)};
+    return {output, order.last_states(pass.hidden), order.last_states(pass.cell)};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const LstmOrderPointer order = saved_value<LstmOrder>(ctx);
+    const auto& order = saved_value<LstmOrder>(ctx);
     const variable_list saved = ctx->get_saved_variables();
     const bool rounded = ctx->saved_data["rounded"].toBool();
     if (at::GradMode::is_enabled()) {
       if (rounded) refuse_second_derivatives();
       return gradients_by_reference(
           ctx, {saved.begin(), saved.begin() + kLstmInputs}, grad, [&](const variable_list& in) {
-            const LstmResult out = reference::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, order->layout);
+            const LstmResult out = reference::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, order.layout);
             return variable_list{out.hidden, out.last.hidden, out.last.cell};
           });
     }
@@ -227,26 +225,26 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     const LstmPass pass{saved[kLstmInputs], saved[kLstmInputs + 1], saved[kLstmInputs + 2]};
     const auto operand = [&](const Tensor& matrix) { return rounded ? to_bfloat16(matrix) : matrix; };
     const Tensor doutput = as_contiguous(grad[0], "LSTM");
-    const Tensor dhidden = order->steps.sorted(grad[1]).clone(at::MemoryFormat::Contiguous);
-    const Tensor dcell = order->steps.sorted(grad[2]).clone(at::MemoryFormat::Contiguous);
-    const PackedProduct product(saved[2], /*transposed=*/true, rounded, order->count());
+    const Tensor dhidden = order.steps.sorted(grad[1]).clone(at::MemoryFormat::Contiguous);
+    const Tensor dcell = order.steps.sorted(grad[2]).clone(at::MemoryFormat::Contiguous);
+    const PackedProduct product(saved[2], /*transposed=*/true, rounded, order.count());
     Tensor dgates;
-    dispatch(x, [&]<typename T>() { dgates = run_backward<T>(*order, product, pass, doutput, dhidden, dcell); });
+    dispatch(x, [&]<typename T>() { dgates = run_backward<T>(order, product, pass, doutput, dhidden, dcell); });
 
     variable_list all(kLstmInputs + 1);
     const Tensor factor = operand(dgates);
     if (ctx->needs_input_grad(0)) {
       const Tensor dx = at::zeros({x.size(0), x.size(1)}, x.options());
-      PackedProduct(saved[1], /*transposed=*/true, rounded, order->count()).add(factor, dx);
-      all[0] = order->by_token(dx);
+      PackedProduct(saved[1], /*transposed=*/true, rounded, order.count()).add(factor, dx);
+      all[0] = order.by_token(dx);
     }
-    if (ctx->needs_input_grad(1)) all[1] = ops::gemm(factor, operand(order->by_step(x)), {.transpose_a = true});
+    if (ctx->needs_input_grad(1)) all[1] = ops::gemm(factor, operand(order.by_step(x)), {.transpose_a = true});
     if (ctx->needs_input_grad(2))
-      all[2] = ops::gemm(factor, operand(order->states_before(pass.hidden)), {.transpose_a = true});
+      all[2] = ops::gemm(factor, operand(order.states_before(pass.hidden)), {.transpose_a = true});
     if (ctx->needs_input_grad(3)) all[3] = ops::column_sums(dgates);
     if (ctx->needs_input_grad(4)) all[4] = all[3].defined() ? all[3].clone() : ops::column_sums(dgates);
-    if (ctx->needs_input_grad(5)) all[5] = order->steps.unsorted(dhidden);
-    if (ctx->needs_input_grad(6)) all[6] = order->steps.unsorted(dcell);
+    if (ctx->needs_input_grad(5)) all[5] = order.steps.unsorted(dhidden);
+    if (ctx->needs_input_grad(6)) all[6] = order.steps.unsorted(dcell);
     return all;
   }
 };
@@ -254,9 +252,8 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
 }  // namespace
 
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout) {
-  const variable_list result =
-      LstmLayer::apply(x, weights.input, weights.hidden, weights.input_bias, weights.hidden_bias, start.hidden,
-                       start.cell, c10::make_intrusive<LstmOrder>(layout));
+  const variable_list result = LstmLayer::apply(x, weights.input, weights.hidden, weights.input_bias,
+                                                weights.hidden_bias, start.hidden, start.cell, LstmOrder(layout));
   return {result[0], {result[1], result[2]}};
 }
 

@@ -90,6 +90,7 @@ class Norm : public torch::autograd::Function<Norm> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& gamma,
                         const c10::optional<Tensor>& beta, double eps) {
     const Tensor x = as_contiguous(x_in, "norm");
+    const Tensor scale = as_contiguous(gamma, "norm"), shift = as_contiguous(beta.value_or(Tensor()), "norm");
     const bool center = beta.has_value();
     const int64_t width = x.size(1);
     Tensor y = at::empty_like(x);
@@ -99,8 +100,8 @@ class Norm : public torch::autograd::Function<Norm> {
                                          .center = center,
                                          .eps = static_cast<T>(eps),
                                          .x = x.data_ptr<T>(),
-                                         .gamma = gamma.data_ptr<T>(),
-                                         .beta = center ? beta->data_ptr<T>() : nullptr,
+                                         .gamma = scale.data_ptr<T>(),
+                                         .beta = center ? shift.data_ptr<T>() : nullptr,
                                          .y = y.data_ptr<T>(),
                                          .statistics = statistics.data_ptr<T>()};
       parallel_ranges(x.size(0), 16, [&](int64_t begin, int64_t end) { kernels::norm<T>().forward(pass, begin, end); });
@@ -112,7 +113,8 @@ class Norm : public torch::autograd::Function<Norm> {
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
     const bool center = ctx->saved_data["center"].toBool();
-    const auto result = NormGradient::apply(grad[0], as_contiguous(saved[0], "norm"), saved[1], saved[2], center);
+    const auto result = NormGradient::apply(grad[0], as_contiguous(saved[0], "norm"), as_contiguous(saved[1], "norm"),
+                                            saved[2], center);
     return {result[0], result[1], center ? result[2] : Tensor(), Tensor()};
   }
 };

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "plumb/base/parallel.h"
@@ -14,42 +12,6 @@ namespace {
 
 using kernels::Bfloat16;
 using kernels::PackedWeight;
-
-struct QuantizedWeight {
-  std::vector<PackedWeight<int8_t>> parts;  // whose sum is the weight: one, or two of half the size
-  std::vector<float> scales;                // (out)
-};
-
-using AnyWeight = std::variant<PackedWeight<float>, PackedWeight<Bfloat16>, QuantizedWeight>;
-
-AnyWeight packed(const Tensor& weight, Precision precision) {
-  const int64_t n = weight.size(0);
-  const int64_t k = weight.size(1);
-  if (precision == Precision::float32) return PackedWeight<float>(weight.data_ptr<float>(), n, k);
-  if (precision == Precision::bfloat16) {
-    const Tensor rounded = to_bfloat16(weight);
-    return PackedWeight<Bfloat16>(static_cast<const Bfloat16*>(rounded.data_ptr()), n, k);
-  }
-  std::vector<int8_t> values(static_cast<size_t>(n * k));
-  std::vector<float> scales(static_cast<size_t>(n));
-  const float* in = weight.data_ptr<float>();
-  parallel_ranges(n, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k, k, values.data() + row * k);
-    }
-  });
-  std::vector<PackedWeight<int8_t>> parts;
-  if (kernels::adds_pairs_in_16_bits()) {
-    std::vector<int8_t> half(values.size());
-    std::transform(values.begin(), values.end(), half.begin(),
-                   [](int value) { return static_cast<int8_t>(value / 2); });
-    std::transform(values.begin(), values.end(), half.begin(), values.begin(),
-                   [](int value, int part) { return static_cast<int8_t>(value - part); });
-    parts.emplace_back(half.data(), n, k);
-  }
-  parts.emplace_back(values.data(), n, k);
-  return QuantizedWeight{std::move(parts), std::move(scales)};
-}
 
 /// Rounds up the number of rows of matrices that are copied anyway: matrix units process kTile rows at a time, and
 /// batches of similar size can share a compiled product.
@@ -70,64 +32,99 @@ Tensor converted(int64_t rows, int64_t width, at::ScalarType type, const Convert
   return matrix;
 }
 
-Tensor multiply(const Tensor& x, const PackedWeight<float>& weight, const float* bias, bool relu) {
-  Tensor y = at::empty({x.size(0), weight.n()}, x.options());
-  kernels::gemm(x.size(0), x.data_ptr<float>(), weight, bias, relu, y.data_ptr<float>());
-  return y;
-}
+const float* data_or_null(const Tensor& bias) { return bias.defined() ? bias.data_ptr<float>() : nullptr; }
 
-Tensor multiply(const Tensor& x, const PackedWeight<Bfloat16>& weight, const float* bias, bool relu) {
-  const int64_t rows = x.size(0);
-  const float* in = x.data_ptr<float>();
-  const Tensor a = converted<Bfloat16>(rows, weight.k(), at::kBFloat16, [&](int64_t row, Bfloat16* out) {
-    kernels::round_to_bfloat16(in + row * weight.k(), weight.k(), out);
-  });
-  Tensor y = at::empty({a.size(0), weight.n()}, x.options());
-  kernels::gemm(a.size(0), static_cast<const Bfloat16*>(a.data_ptr()), weight, bias, relu, y.data_ptr<float>());
-  return y.narrow(0, 0, rows);
-}
-
-Tensor multiply(const Tensor& x, const QuantizedWeight& weight, const float* bias, bool relu) {
-  const int64_t rows = x.size(0);
-  const int64_t n = weight.parts.front().n();
-  const int64_t k = weight.parts.front().k();
-  const float* in = x.data_ptr<float>();
-  std::vector<float> scales(static_cast<size_t>(rows));
-  const Tensor a = converted<int8_t>(rows, k, at::kChar, [&](int64_t row, int8_t* out) {
-    scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k, k, out);
-  });
-  const Tensor sums = at::empty({a.size(0), n}, x.options().dtype(at::kInt));
-  kernels::gemm(a.size(0), a.data_ptr<int8_t>(), weight.parts.front(), sums.data_ptr<int32_t>());
-  for (size_t i = 1; i < weight.parts.size(); ++i) {
-    const Tensor more = at::empty_like(sums);
-    kernels::gemm(a.size(0), a.data_ptr<int8_t>(), weight.parts[i], more.data_ptr<int32_t>());
-    sums.add_(more);
-  }
-  Tensor y = at::empty({rows, n}, x.options());
-  parallel_ranges(rows, std::max<int64_t>(1, (1 << 15) / n), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      kernels::dequantize(sums.data_ptr<int32_t>() + row * n, scales[static_cast<size_t>(row)], weight.scales.data(),
-                          bias, relu, n, y.data_ptr<float>() + row * n);
-    }
-  });
-  return y;
-}
-
-struct KernelWeight final : PackedLinear::Weight {
-  explicit KernelWeight(AnyWeight weight) : any(std::move(weight)) {}
+struct FloatWeight final : PackedLinear::Weight {
+  explicit FloatWeight(const Tensor& w) : weight(w.data_ptr<float>(), w.size(0), w.size(1)) {}
 
   [[nodiscard]] Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const override {
-    const float* shift = bias.defined() ? bias.data_ptr<float>() : nullptr;
-    return std::visit([&](const auto& weight) { return fused::multiply(x, weight, shift, relu); }, any);
+    Tensor y = at::empty({x.size(0), weight.n()}, x.options());
+    kernels::gemm<float>(x.size(0), x.data_ptr<float>(), weight, y.data_ptr<float>(),
+                         {.bias = data_or_null(bias), .relu = relu});
+    return y;
   }
 
-  AnyWeight any;
+  PackedWeight<float> weight;
+};
+
+struct RoundedWeight final : PackedLinear::Weight {
+  /// rounded: bfloat16
+  explicit RoundedWeight(const Tensor& rounded)
+      : weight(static_cast<const Bfloat16*>(rounded.data_ptr()), rounded.size(0), rounded.size(1)) {}
+
+  [[nodiscard]] Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const override {
+    const int64_t rows = x.size(0);
+    const float* in = x.data_ptr<float>();
+    const Tensor a = converted<Bfloat16>(rows, weight.k(), at::kBFloat16, [&](int64_t row, Bfloat16* out) {
+      kernels::round_to_bfloat16(in + row * weight.k(), weight.k(), out);
+    });
+    Tensor y = at::empty({a.size(0), weight.n()}, x.options());
+    kernels::gemm(a.size(0), static_cast<const Bfloat16*>(a.data_ptr()), weight, y.data_ptr<float>(),
+                  {.bias = data_or_null(bias), .relu = relu});
+    return y.narrow(0, 0, rows);
+  }
+
+  PackedWeight<Bfloat16> weight;
+};
+
+class QuantizedWeight final : public PackedLinear::Weight {
+ public:
+  explicit QuantizedWeight(const Tensor& weight) : n_(weight.size(0)), k_(weight.size(1)) {
+    std::vector<int8_t> values(static_cast<size_t>(n_ * k_));
+    scales_.resize(static_cast<size_t>(n_));
+    const float* in = weight.data_ptr<float>();
+    parallel_ranges(n_, std::max<int64_t>(1, (1 << 15) / k_), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        scales_[static_cast<size_t>(row)] = kernels::quantize(in + row * k_, k_, values.data() + row * k_);
+      }
+    });
+    if (kernels::adds_pairs_in_16_bits()) {
+      std::vector<int8_t> half(values.size());
+      std::transform(values.begin(), values.end(), half.begin(),
+                     [](int value) { return static_cast<int8_t>(value / 2); });
+      std::transform(values.begin(), values.end(), half.begin(), values.begin(),
+                     [](int value, int part) { return static_cast<int8_t>(value - part); });
+      parts_.emplace_back(half.data(), n_, k_);
+    }
+    parts_.emplace_back(values.data(), n_, k_);
+  }
+
+  [[nodiscard]] Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const override {
+    const int64_t rows = x.size(0);
+    const float* in = x.data_ptr<float>();
+    std::vector<float> scales(static_cast<size_t>(rows));
+    const Tensor a = converted<int8_t>(rows, k_, at::kChar, [&](int64_t row, int8_t* out) {
+      scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k_, k_, out);
+    });
+    const auto product = [&](const PackedWeight<int8_t>& part) {
+      const Tensor sums = at::empty({a.size(0), n_}, x.options().dtype(at::kInt));
+      kernels::gemm<int8_t>(a.size(0), a.data_ptr<int8_t>(), part, sums.data_ptr<int32_t>());
+      return sums;
+    };
+    const Tensor sums = product(parts_.front());
+    if (parts_.size() > 1) sums.add_(product(parts_.back()));
+    Tensor y = at::empty({rows, n_}, x.options());
+    parallel_ranges(rows, std::max<int64_t>(1, (1 << 15) / n_), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        kernels::dequantize(sums.data_ptr<int32_t>() + row * n_, scales[static_cast<size_t>(row)], scales_.data(),
+                            data_or_null(bias), relu, n_, y.data_ptr<float>() + row * n_);
+      }
+    });
+    return y;
+  }
+
+ private:
+  int64_t n_, k_;
+  std::vector<PackedWeight<int8_t>> parts_;  // whose sum is the weight: one, or two of half the size
+  std::vector<float> scales_;                // (out)
 };
 
 }  // namespace
 
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision) {
-  return std::make_unique<KernelWeight>(packed(weight, precision));
+  if (precision == Precision::float32) return std::make_unique<FloatWeight>(weight);
+  if (precision == Precision::bfloat16) return std::make_unique<RoundedWeight>(to_bfloat16(weight));
+  return std::make_unique<QuantizedWeight>(weight);
 }
 
 }  // namespace plumb::ops::fused

@@ -1,7 +1,6 @@
 #include "plumb/ops/relative_attention.h"
 
 #include <cmath>
-#include <utility>
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/autograd.h"
@@ -12,12 +11,10 @@
 namespace plumb::ops::fused {
 namespace {
 
-struct RelativeShape : torch::CustomClassHolder {
-  RelativeShape(Ragged of, const HeadShape& with) : layout(std::move(of)), heads(with) {}
+struct RelativeShape {
   Ragged layout;
   HeadShape heads;
 };
-using RelativeShapePointer = c10::intrusive_ptr<RelativeShape>;
 
 /// The rows of a head, starting at this row and column; T: float or const float.
 template <typename T>
@@ -74,12 +71,12 @@ float* log_sums_at(const Tensor& log_sums, const HeadPlace& at) {
 class RelativeAttention : public torch::autograd::Function<RelativeAttention> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& content, const Tensor& position, const Tensor& key_value,
-                        const Tensor& distance, const RelativeShapePointer& shape) {
+                        const Tensor& distance, const RelativeShape& shape) {
     const variable_list in = in_rows({content, position, key_value, distance});
-    Tensor out = at::empty({shape->layout.tokens(), shape->heads.width()}, content.options());
-    const Tensor log_sums = at::empty({shape->heads.heads, shape->layout.tokens()}, content.options());
-    for_each_head(*shape, /*by_group=*/false, [&](const HeadPlace& at) {
-      kernels::relative_attention_forward(head_at(*shape, in, at), rows_at<float>(out, at.row, at.column),
+    Tensor out = at::empty({shape.layout.tokens(), shape.heads.width()}, content.options());
+    const Tensor log_sums = at::empty({shape.heads.heads, shape.layout.tokens()}, content.options());
+    for_each_head(shape, /*by_group=*/false, [&](const HeadPlace& at) {
+      kernels::relative_attention_forward(head_at(shape, in, at), rows_at<float>(out, at.row, at.column),
                                           log_sums_at(log_sums, at));
     });
     ctx->save_for_backward({content, position, key_value, distance, out, log_sums});
@@ -88,20 +85,20 @@ class RelativeAttention : public torch::autograd::Function<RelativeAttention> {
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const RelativeShapePointer shape = saved_value<RelativeShape>(ctx);
+    const auto& shape = saved_value<RelativeShape>(ctx);
     const variable_list saved = ctx->get_saved_variables();
     const variable_list inputs{saved.begin(), saved.begin() + kInputs};
     if (at::GradMode::is_enabled()) {
       return gradients_by_reference(ctx, inputs, grad, [&](const variable_list& x) {
-        return variable_list{reference::relative_attention(x[0], x[1], x[2], x[3], shape->layout, shape->heads)};
+        return variable_list{reference::relative_attention(x[0], x[1], x[2], x[3], shape.layout, shape.heads)};
       });
     }
     const Tensor dout = as_contiguous(grad[0], "attention");
     const variable_list in = in_rows(inputs);
     variable_list result;
     for (size_t i = 0; i < kInputs; ++i) result.push_back(at::zeros(saved[i].sizes(), saved[i].options()));
-    for_each_head(*shape, /*by_group=*/true, [&](const HeadPlace& at) {
-      kernels::relative_attention_backward(head_at(*shape, in, at),
+    for_each_head(shape, /*by_group=*/true, [&](const HeadPlace& at) {
+      kernels::relative_attention_backward(head_at(shape, in, at),
                                            {.out = rows_at<const float>(saved[kInputs], at.row, at.column),
                                             .cotangent = rows_at<const float>(dout, at.row, at.column),
                                             .log_sums = log_sums_at(saved[kInputs + 1], at),
@@ -123,8 +120,7 @@ class RelativeAttention : public torch::autograd::Function<RelativeAttention> {
 
 Tensor relative_attention(const Tensor& content, const Tensor& position, const Tensor& key_value,
                           const Tensor& distance, const Ragged& layout, const HeadShape& shape) {
-  return RelativeAttention::apply(content, position, key_value, distance,
-                                  c10::make_intrusive<RelativeShape>(layout, shape));
+  return RelativeAttention::apply(content, position, key_value, distance, RelativeShape{layout, shape});
 }
 
 }  // namespace plumb::ops::fused

@@ -74,7 +74,7 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
   });
 }
 
-PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
+PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE)
 
 template <>
 void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& gradients,

@@ -12,7 +12,7 @@ namespace plumb::ops::gpu {
 namespace {
 
 /// What an attention reads beside its matrices.
-struct Plan : torch::CustomClassHolder {
+struct Plan {
   Ragged queries, keys;
   HeadShape shape;
   bool causal = false;
@@ -46,63 +46,57 @@ class Attention : public torch::autograd::Function<Attention> {
  public:
   // query: (tokens, width); key, value: (key tokens, kv_width)
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const c10::intrusive_ptr<Plan>& plan) {
-    const int64_t size = plan->shape.size;
-    const Tensor begins = offsets(query, plan->queries), key_begins = offsets(query, plan->keys);
+                        const Plan& plan) {
+    const int64_t size = plan.shape.size;
+    const Tensor begins = offsets(query, plan.queries), key_begins = offsets(query, plan.keys);
     save_value(ctx, plan);
-    if (plan->rounded) {
+    if (plan.rounded) {
       const Tensor q = by_head(to_bfloat16(query), size), k = by_head(to_bfloat16(key), size);
       const Tensor v = by_head(to_bfloat16(value), size);
       const auto [out, sums, state, unused, mask] =
-          at::_flash_attention_forward(q, k, v, begins, key_begins, plan->queries.longest(), plan->keys.longest(), 0,
-                                       plan->causal, false, std::optional<double>(plan->scale()));
+          at::_flash_attention_forward(q, k, v, begins, key_begins, plan.queries.longest(), plan.keys.longest(), 0,
+                                       plan.causal, false, std::optional<double>(plan.scale()));
       ctx->save_for_backward({q, k, v, out, sums, state, unused, begins, key_begins});
       return out.flatten(1).to(at::kFloat);
     }
     const auto [out, sums, seed, offset, longest, longest_key] = at::_efficient_attention_forward(
-        by_head(query, size).unsqueeze(0), repeated(by_head(key, size), plan->shape),
-        repeated(by_head(value, size), plan->shape), std::nullopt, begins, key_begins, plan->queries.longest(),
-        plan->keys.longest(), 0, plan->causal ? kCausal : kNoMask, /*compute_log_sumexp=*/true, plan->scale());
+        by_head(query, size).unsqueeze(0), repeated(by_head(key, size), plan.shape),
+        repeated(by_head(value, size), plan.shape), std::nullopt, begins, key_begins, plan.queries.longest(),
+        plan.keys.longest(), 0, plan.causal ? kCausal : kNoMask, /*compute_log_sumexp=*/true, plan.scale());
     ctx->save_for_backward({query, key, value, out, sums, seed, offset, begins, key_begins});
     return out.squeeze(0).flatten(1);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto plan = saved_value<Plan>(ctx);
+    const auto& plan = saved_value<Plan>(ctx);
     const auto saved = ctx->get_saved_variables();
-    const HeadShape& shape = plan->shape;
-    if (plan->rounded) {
+    const HeadShape& shape = plan.shape;
+    if (plan.rounded) {
       refuse_second_derivatives();
       const auto [dq, dk, dv] = at::_flash_attention_backward(
           by_head(to_bfloat16(grad[0]), shape.size).contiguous(), saved[0], saved[1], saved[2], saved[3], saved[4],
-          saved[7], saved[8], plan->queries.longest(), plan->keys.longest(), 0, plan->causal, saved[5], saved[6],
-          std::optional<double>(plan->scale()));
+          saved[7], saved[8], plan.queries.longest(), plan.keys.longest(), 0, plan.causal, saved[5], saved[6],
+          std::optional<double>(plan.scale()));
       const auto wide = [](const Tensor& x) { return x.flatten(1).to(at::kFloat); };
       return {wide(dq), wide(dk), wide(dv), Tensor()};
     }
     if (at::GradMode::is_enabled()) {  // the gradient itself is differentiated
       return gradients_by_reference(ctx, {saved[0], saved[1], saved[2]}, grad, [&](const variable_list& in) {
-        return variable_list{reference::attention(in[0], in[1], in[2], plan->queries, plan->keys, shape, plan->causal)};
+        return variable_list{reference::attention(in[0], in[1], in[2], plan.queries, plan.keys, shape, plan.causal)};
       });
     }
     const auto [dq, dk, dv, unused] = at::_efficient_attention_backward(
         by_head(grad[0].contiguous(), shape.size).unsqueeze(0), by_head(saved[0], shape.size).unsqueeze(0),
         repeated(by_head(saved[1], shape.size), shape), repeated(by_head(saved[2], shape.size), shape), std::nullopt,
-        saved[3], saved[7], saved[8], plan->queries.longest(), plan->keys.longest(), saved[4], 0, saved[5], saved[6],
-        plan->causal ? kCausal : kNoMask, /*bias_requires_grad=*/false, plan->scale());
+        saved[3], saved[7], saved[8], plan.queries.longest(), plan.keys.longest(), saved[4], 0, saved[5], saved[6],
+        plan.causal ? kCausal : kNoMask, /*bias_requires_grad=*/false, plan.scale());
     return {dq.squeeze(0).flatten(1), summed(dk, shape).flatten(1), summed(dv, shape).flatten(1), Tensor()};
   }
 };
 
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries, const Ragged& keys,
               const HeadShape& shape, bool causal) {
-  auto plan = c10::make_intrusive<Plan>();
-  plan->queries = queries;
-  plan->keys = keys;
-  plan->shape = shape;
-  plan->causal = causal;
-  plan->rounded = rounds_to_bfloat16(query);
-  return Attention::apply(query, key, value, plan);
+  return Attention::apply(query, key, value, Plan{queries, keys, shape, causal, rounds_to_bfloat16(query)});
 }
 
 }  // namespace

@@ -11,9 +11,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-/// Softmax in place over the first `keys` of the row's `width` scores; the others become 0.
+/// Softmax in place over the first `keys` of the row's `width` scores, which may be none; the others become 0.
 template <typename T>
 void softmax_row(T* row, int64_t keys, int64_t width) {
+  if (keys == 0) return std::fill(row, row + width, T{0});
   const hn::ScalableTag<T> d;
   const auto largest = hn::Set(d, reduce_max(keys, row));
   const T sum = map_and_sum(keys, row, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(row), largest)); });

@@ -10,18 +10,9 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
 template <typename T>
-void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
+void rectify(T* x, int64_t n) {
   const hn::ScalableTag<T> d;
-  for (int64_t row = begin; row < end; ++row) {
-    T* y = x + row * width;
-    if (bias == nullptr) {
-      map_to(width, y, [&](auto load) HWY_ATTR { return rectified(d, load(y)); });
-    } else if (relu) {
-      map_to(width, y, [&](auto load) HWY_ATTR { return rectified(d, hn::Add(load(y), load(bias))); });
-    } else {
-      map_to(width, y, [&](auto load) HWY_ATTR { return hn::Add(load(y), load(bias)); });
-    }
-  }
+  map_to(n, x, [&](auto load) HWY_ATTR { return rectified(d, load(x)); });
 }
 
 template <typename T>
@@ -96,7 +87,7 @@ void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums)
   }
 }
 
-PLUMB_FILL_TABLE(ElementwiseKernels, .add_bias = add_bias<T>, .relu_backward = relu_backward<T>,
+PLUMB_FILL_TABLE(ElementwiseKernels, .rectify = rectify<T>, .relu_backward = relu_backward<T>,
                  .column_sums = column_sums<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE

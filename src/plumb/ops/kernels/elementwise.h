@@ -1,4 +1,4 @@
-// Element-wise passes: bias and ReLU, their gradient, column sums and the other half of symmetric matrices.
+// Element-wise passes: ReLU, its gradient, column sums and the other half of symmetric matrices.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@ namespace plumb::kernels {
 
 template <typename T>
 struct ElementwiseKernels {
-  /// x (rows, width) += bias (width; may be null if `relu`), then max(x, 0) if `relu`; rows [begin, end). NaN stays
-  /// NaN.
-  void (*add_bias)(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end);
+  /// x = max(x, 0) for n elements; NaN stays NaN.
+  void (*rectify)(T* x, int64_t n);
   /// dx = 0 where y ≤ 0, else dy (also where y is NaN), for elements [begin, end).
   void (*relu_backward)(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
   /// sums[c] += Σ over rows [begin, end) of x[row, c].

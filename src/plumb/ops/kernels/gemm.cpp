@@ -135,9 +135,9 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
 
 /// max(C, 0); NaN stays NaN, whereas oneDNN's ReLU gives 0.
 void rectify(const Product& p, float* c) {
-  const auto add_bias = elementwise<float>().add_bias;
+  const auto rectify_row = elementwise<float>().rectify;
   parallel_ranges(p.m, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.n, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) add_bias(c + row * p.ldc, nullptr, true, p.n, 0, 1);
+    for (int64_t row = begin; row < end; ++row) rectify_row(c + row * p.ldc, p.n);
   });
 }
 
@@ -180,11 +180,6 @@ std::vector<T> together(const T* values, int64_t count, int64_t step) {
   std::vector<T> result(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = values[i * step];
   return result;
-}
-
-template <typename T>
-Product packed_product(int64_t m, const PackedWeight<T>& weight) {
-  return {.m = m, .n = weight.n(), .k = weight.k(), .lda = weight.k(), .ldc = weight.n()};
 }
 
 }  // namespace
@@ -244,25 +239,21 @@ template class PackedWeight<Bfloat16>;
 template class PackedWeight<int8_t>;
 
 template <typename T>
-void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bias, bool relu, float* c) {
-  Product product = packed_product(m, weight);
-  product.relu = relu;
-  product.bias = bias;
+void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, SumOf<T>* c, const PackedOptions& options) {
+  const Product product{.m = m,
+                        .n = weight.n(),
+                        .k = weight.k(),
+                        .lda = weight.k(),
+                        .ldc = weight.n(),
+                        .accumulate = options.accumulate,
+                        .relu = options.relu,
+                        .bias = options.bias};
   run(product, kDataType<T>, a, nullptr, &weight.content().memory, c);
 }
 
-template void gemm(int64_t, const float*, const PackedWeight<float>&, const float*, bool, float*);
-template void gemm(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, const float*, bool, float*);
-
-template <typename T>
-void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c) {
-  Product product = packed_product(m, weight);
-  product.accumulate = true;
-  run(product, kDataType<T>, a, nullptr, &weight.content().memory, c);
-}
-
-template void gemm_add(int64_t, const float*, const PackedWeight<float>&, float*);
-template void gemm_add(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, float*);
+template void gemm(int64_t, const float*, const PackedWeight<float>&, float*, const PackedOptions&);
+template void gemm(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, float*, const PackedOptions&);
+template void gemm(int64_t, const int8_t*, const PackedWeight<int8_t>&, int32_t*, const PackedOptions&);
 
 int64_t compiled_products() { return kept_products; }
 
@@ -276,10 +267,6 @@ bool adds_pairs_in_16_bits() {
     default:
       return false;
   }
-}
-
-void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c) {
-  run(packed_product(m, weight), DataType::s8, a, nullptr, &weight.content().memory, c);
 }
 
 }  // namespace plumb::kernels

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "plumb/ops/kernels/bfloat16.h"
 
@@ -54,20 +55,24 @@ class PackedWeight {
   std::shared_ptr<const Content> content_;
 };
 
-/// C (m, n) = A (m, k) · Wᵀ [+ bias] [then max(·, 0)], with contiguous rows. Otherwise like gemm().
+/// The sums of products of T.
 template <typename T>
-void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bias, bool relu, float* c);
+using SumOf = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, float>;
 
-/// C (m, n) += A (m, k) · Wᵀ, with contiguous rows. Otherwise like gemm().
+/// As in Product; only `accumulate` for integers.
+struct PackedOptions {
+  const float* bias = nullptr;
+  bool relu = false;
+  bool accumulate = false;
+};
+
+/// C (m, n) = A (m, k) · Wᵀ, with contiguous rows. Otherwise like the product above. Integers: |a| and |w| ≤ 127; the
+/// sums are exact if |w| ≤ 64 where adds_pairs_in_16_bits(): oneDNN adds 128 to each a, and 2 · 255 · 64 < 2¹⁵.
 template <typename T>
-void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c);
+void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, SumOf<T>* c, const PackedOptions& options = {});
 
 /// Whether two products of 8-bit integers are added in 16 bits, and then limited: on processors without instructions
 /// for such sums (VNNI, AMX).
 bool adds_pairs_in_16_bits();
-
-/// C (m, n) = A (m, k) · Wᵀ for 8-bit integers, |a| and |w| ≤ 127, summed in 32-bit integers. Exact, if |w| ≤ 64 where
-/// adds_pairs_in_16_bits(): oneDNN adds 128 to each a, and 2 · 255 · 64 < 2¹⁵.
-void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c);
 
 }  // namespace plumb::kernels

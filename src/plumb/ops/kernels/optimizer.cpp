@@ -154,9 +154,8 @@ double sum_of_squares(const T* x, int64_t n) {
   return sum;
 }
 
-PLUMB_FILL_TABLE(OptimizerKernels,
-                 .passes = {pass<ops::AdamUpdate, T>, pass<ops::SgdUpdate, T>, pass<ops::AveragedUpdate, T>,
-                            pass<ops::LionUpdate, T>, pass<ops::ScheduleFreeUpdate, T>, pass<LambStep, T>},
+#define PLUMB_PASS(Update) pass<Update, T>,
+PLUMB_FILL_TABLE(OptimizerKernels, .passes = {PLUMB_FOR_EACH_UPDATE(PLUMB_PASS) pass<LambStep, T>},
                  .lamb_moments = lamb_moments<T>, .sum_of_squares = sum_of_squares<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE

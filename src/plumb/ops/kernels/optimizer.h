@@ -28,9 +28,8 @@ struct LambSquares {
 
 template <typename T>
 struct OptimizerKernels {
-  std::tuple<UpdatePass<ops::AdamUpdate, T>, UpdatePass<ops::SgdUpdate, T>, UpdatePass<ops::AveragedUpdate, T>,
-             UpdatePass<ops::LionUpdate, T>, UpdatePass<ops::ScheduleFreeUpdate, T>, UpdatePass<LambStep, T>>
-      passes;
+#define PLUMB_TYPE_OF_PASS(Update) UpdatePass<Update, T>,
+  std::tuple<PLUMB_FOR_EACH_UPDATE(PLUMB_TYPE_OF_PASS) UpdatePass<LambStep, T>> passes;
   /// The first pass of LAMB over n elements: updates m and v.
   LambSquares (*lamb_moments)(const ops::LambUpdate& update, const T* gradient, T* m, T* v, const T* w, int64_t n);
   /// Σ x², in double precision.

@@ -76,12 +76,9 @@ struct LambUpdate : AdamUpdate {
   bool adapts = true;
 };
 
-/// All of them that take one pass over memory.
-#define PLUMB_FOR_EACH_UPDATE(visit) \
-  visit(ops::AdamUpdate);            \
-  visit(ops::SgdUpdate);             \
-  visit(ops::AveragedUpdate);        \
-  visit(ops::LionUpdate);            \
-  visit(ops::ScheduleFreeUpdate)
+/// All of them that take one pass over memory. What `visit` expands to ends with its separator.
+#define PLUMB_FOR_EACH_UPDATE(visit)                                                             \
+  visit(ops::AdamUpdate) visit(ops::SgdUpdate) visit(ops::AveragedUpdate) visit(ops::LionUpdate) \
+      visit(ops::ScheduleFreeUpdate)
 
 }  // namespace plumb::ops

@@ -1,9 +1,10 @@
 // All sequences at once, zero-padded to the longest; the softmax ignores the padding.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "plumb/ops/index.h"
 #include "plumb/ops/implementations.h"
+#include "plumb/ops/index.h"
 
 namespace plumb::ops::reference {
 namespace {
@@ -29,9 +30,10 @@ Tensor filled_up(const Tensor& x, const Ragged& layout, int64_t size) {
 template <typename Last>
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries, const Ragged& keys,
               const HeadShape& shape, const Last& last) {
+  // A sequence without keys sees its padding, which adds nothing: no key at all would make the softmax NaN.
   std::vector<int64_t> seen;
   for (int64_t s = 0; s < queries.sequences(); ++s) {
-    for (int64_t p = 0; p < queries.longest(); ++p) seen.push_back(last(s, p));
+    for (int64_t p = 0; p < queries.longest(); ++p) seen.push_back(std::max<int64_t>(last(s, p), 0));
   }
   const int64_t sequences = queries.sequences();
   const Tensor limit = index_beside(query, seen).view({sequences, 1, 1, queries.longest(), 1});

@@ -66,8 +66,8 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
   }
 }
 
-PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
-PLUMB_INSTANTIATE_UPDATE(LambUpdate);
+PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE)
+PLUMB_INSTANTIATE_UPDATE(LambUpdate)
 
 DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> sums;
