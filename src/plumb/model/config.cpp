@@ -43,6 +43,14 @@ void check_vocabularies(const ModelConfig& config, const ModelKind& kind) {
   }
 }
 
+/// Only classifiers have labels.
+void check_labels(const ModelConfig& config, const ModelKind& kind) {
+  if (config.labels == 0 || (kind.classifies() && !(kind.only_encodes() && config.pooling == "none"))) return;
+  throw Error(fmt::format("model.labels = {}: a model of kind \"{}\"{} predicts tokens", config.labels, config.kind,
+                          kind.only_encodes() ? " and pooling \"none\"" : ""),
+              kind.only_encodes() ? "leave model.labels out, or choose a pooling" : "leave model.labels out");
+}
+
 /// Of a language model, which classifies if it has labels.
 void check_pooling(const ModelConfig& config, const ModelKind& kind) {
   if (config.pooling == "none" || config.pooler)
@@ -261,6 +269,7 @@ void validate(const ModelConfig& config) {
     check_heads(config);
   }
   check_vocabularies(config, kind);
+  check_labels(config, kind);
   if (kind.models_language() && config.labels > 0) check_pooling(config, kind);
   check_output_transform(config, kind);
   check_adapters(config);

@@ -19,7 +19,7 @@ class HybridNormScheme final : public ResidualScheme {
                            ? make_sub_layer_norm(parameters, shape, "norm", layer, position)
                            : nullptr);
     });
-    final_norm_ = FinalNorm(parameters, shape);
+    add_final_norm(parameters, shape);
   }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
@@ -31,13 +31,10 @@ class HybridNormScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
-
  private:
   int64_t sub_layers_;
   int64_t pre_layers_;
   std::vector<std::unique_ptr<Norm>> norms_;  // [sub-layer]; null: reads the stream unnormalized
-  FinalNorm final_norm_;
 };
 
 constexpr Prescription kNormsWithinAttention{.qkv_norm = true};

@@ -10,8 +10,9 @@ namespace {
 
 class LnsScheme final : public ResidualScheme {
  public:
-  LnsScheme(Parameters& parameters, const StackShape& shape)
-      : norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {}
+  LnsScheme(Parameters& parameters, const StackShape& shape) : norms_(parameters, shape, "norm") {
+    add_final_norm(parameters, shape);
+  }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor read = norms_.at(f)(stream.x, context) / std::sqrt(static_cast<double>(f.layer() + 1));
@@ -20,11 +21,8 @@ class LnsScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
-
  private:
   SubLayerNorms norms_;
-  FinalNorm final_norm_;
 };
 
 const bool kLnsRegistered = add_residual_scheme<LnsScheme>(

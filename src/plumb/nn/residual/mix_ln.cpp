@@ -9,7 +9,9 @@ namespace {
 class MixLnScheme final : public ResidualScheme {
  public:
   MixLnScheme(Parameters& parameters, const StackShape& shape)
-      : post_layers_(shape.layers / 4), norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {}
+      : post_layers_(shape.layers / 4), norms_(parameters, shape, "norm") {
+    add_final_norm(parameters, shape);
+  }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const bool post = f.layer() < post_layers_;
@@ -21,12 +23,9 @@ class MixLnScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
-
  private:
   int64_t post_layers_;
   SubLayerNorms norms_;
-  FinalNorm final_norm_;
 };
 
 const bool kMixLnRegistered = add_residual_scheme<MixLnScheme>(

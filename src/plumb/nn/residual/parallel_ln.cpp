@@ -9,7 +9,9 @@ namespace {
 class ParallelLnScheme final : public ResidualScheme {
  public:
   ParallelLnScheme(Parameters& parameters, const StackShape& shape)
-      : sub_layers_(shape.sub_layers), norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {}
+      : sub_layers_(shape.sub_layers), norms_(parameters, shape, "norm") {
+    add_final_norm(parameters, shape);
+  }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor input = f.position == 0 ? stream.x : stream.second;  // of the layer
@@ -19,12 +21,9 @@ class ParallelLnScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
-
  private:
   int64_t sub_layers_;
   SubLayerNorms norms_;
-  FinalNorm final_norm_;
 };
 
 const bool kParallelLnRegistered = add_residual_scheme<ParallelLnScheme>(

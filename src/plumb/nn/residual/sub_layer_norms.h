@@ -52,22 +52,4 @@ class SubLayerNorms {
 std::unique_ptr<Norm> make_final_norm(Parameters& parameters, const StackShape& shape,
                                       const std::string& name = "norm");
 
-/// The norm whose output is that of the stack.
-class FinalNorm {
- public:
-  FinalNorm() = default;  // to be assigned
-  FinalNorm(Parameters& parameters, const StackShape& shape)
-      : stack_(shape.stack), norm_(make_final_norm(parameters, shape)) {}
-  /// norm(x), shown to observers as Point::result.
-  Tensor operator()(const Tensor& x, ForwardContext& context) const {
-    Tensor out = (*norm_)(x, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
-  }
-
- private:
-  StackKind stack_{};
-  std::unique_ptr<Norm> norm_;
-};
-
 }  // namespace plumb
