@@ -8,6 +8,7 @@
 
 #include "plumb/analysis/branch_recursion.h"
 #include "plumb/analysis/divided_model.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/kind.h"
@@ -220,8 +221,7 @@ Measurement measure(Model& model, const std::vector<Batch>& batches, double labe
 }
 
 const SignalReport* ProbeReport::find(const ActivationPoint& point) const {
-  const auto found = std::find_if(signal.begin(), signal.end(), [&](const auto& each) { return each.point == point; });
-  return found == signal.end() ? nullptr : &*found;
+  return find_by(signal, &SignalReport::point, point);
 }
 
 const FeedForwardReport* ProbeReport::find(const LayerId& layer, int matrix) const {

@@ -9,11 +9,7 @@
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
-#include "plumb/nn/regularization/activation_penalty.h"
-#include "plumb/nn/regularization/embedding_dropout.h"
-#include "plumb/nn/regularization/locked_dropout.h"
-#include "plumb/nn/regularization/temporal_penalty.h"
-#include "plumb/nn/regularization/weight_drop.h"
+#include "plumb/nn/regularization.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/embedding.h"
 #include "plumb/ops/index.h"
@@ -153,7 +149,7 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
     const LayerId id{StackKind::decoder, static_cast<int64_t>(i)};
     std::function<Tensor(const Tensor&)> drop;
     if (regularizes) {
-      drop = [&](const Tensor& weight) { return weight_drop(weight, options_.weight_drop, context.mask_key()); };
+      drop = [&](const Tensor& weight) { return ops::dropout(weight, options_.weight_drop, context.mask_key()); };
     }
     context.show({id, Point::input}, result.hidden);
     const ops::LstmResult of_layer =

@@ -58,7 +58,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
   /// The input of the output layer: one row per token or, for a classifier, per sequence.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
-  /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). For a part of a batch
+  /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization.h). For a part of a batch
   /// (LossOptions::scale), AR and TAR are means over that part, weighted by its share of the labels. The carried state
   /// is that of every layer after the last position, before its dropout: lstm.i.hidden and lstm.i.cell, (sequences,
   /// width). Throws Error if the carried state belongs to another model or to another number of sequences.

@@ -240,10 +240,6 @@ int64_t text_vocabulary_of(const ModelConfig& config) {
   return kind_of(config).only_encodes() ? source_vocabulary_of(config) : config.target_vocabulary;
 }
 
-int64_t most_positions_of(const ModelConfig& config) {
-  return config.positions == "learned" ? config.max_positions : 0;
-}
-
 ops::HeadShape heads_of(const ModelConfig& config) {
   // Descriptions of other programs' models are read before they are checked: 0 heads are rejected later.
   const int64_t usual_size = config.heads > 0 ? config.d_model / config.heads : 0;

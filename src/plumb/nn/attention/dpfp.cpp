@@ -16,26 +16,13 @@ DpfpOptions dpfp_options(const VariantOptions& options) {
 
 namespace {
 
-class Dpfp final : public FastWeights {
- public:
-  Dpfp(const AttentionShape& shape, const DpfpOptions& options)
-      : FastWeights(shape, Rule::normalized_sum), size_(shape.heads.size), nu_(options.nu) {}
-
- protected:
-  int64_t features() const override { return 2 * nu_ * size_; }
-  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return dpfp(query, nu_); }
-  Tensor key_features(const Tensor& key, const ForwardContext&) const override { return dpfp(key, nu_); }
-
- private:
-  int64_t size_;
-  int64_t nu_;
-};
-
 const bool kDpfpRegistered = attentions().add(
     "dpfp", "as `linear`, with φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters&, const AttentionShape& shape, const Options& options) {
-      return std::make_unique<Dpfp>(shape, options.as<DpfpOptions>());
+      const int64_t nu = options.as<DpfpOptions>().nu;
+      return std::make_unique<FastWeights>(shape, FastWeights::Rule::normalized_sum, 2 * nu * shape.heads.size,
+                                           [nu](const Tensor& x) { return dpfp(x, nu); });
     },
     Options(DpfpOptions()));
 

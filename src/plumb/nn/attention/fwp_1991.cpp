@@ -8,23 +8,11 @@
 namespace plumb {
 namespace {
 
-class FastWeightProgrammer final : public FastWeights {
- public:
-  explicit FastWeightProgrammer(const AttentionShape& shape) : FastWeights(shape, Rule::sum), size_(shape.heads.size) {}
-
- protected:
-  int64_t features() const override { return size_; }
-  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return query; }
-  Tensor key_features(const Tensor& key, const ForwardContext&) const override { return key; }
-
- private:
-  int64_t size_;
-};
-
 const bool kFwp1991Registered = attentions().add(
     "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1992, Neural Computation 4(1), 131–139; report FKI-147-91, 1991",
     [](Parameters&, const AttentionShape& shape, const Options&) {
-      return std::make_unique<FastWeightProgrammer>(shape);
+      return std::make_unique<FastWeights>(shape, FastWeights::Rule::sum, shape.heads.size,
+                                           [](const Tensor& x) { return x; });
     });
 
 }  // namespace

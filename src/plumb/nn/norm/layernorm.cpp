@@ -5,24 +5,13 @@
 namespace plumb {
 namespace {
 
-class LayerNorm final : public Norm {
- public:
-  LayerNorm(Parameters& parameters, const std::string& prefix, int64_t width, double eps)
-      : gamma_(parameters.add(prefix + ".weight", {width}, Role::gain)),
-        beta_(parameters.add(prefix + ".bias", {width}, Role::shift)),
-        eps_(eps) {}
-  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override {
-    return ops::layer_norm(x, gamma_, beta_, eps_);
-  }
-
- private:
-  Tensor gamma_;  // (width)
-  Tensor beta_;   // (width)
-  double eps_;
-};
-
-const bool kLayernormRegistered =
-    norms().add("layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450", makes<LayerNorm>);
+const bool kLayernormRegistered = norms().add(
+    "layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450",
+    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+      const Tensor gamma = parameters.add(prefix + ".weight", {width}, Role::gain);
+      const Tensor beta = parameters.add(prefix + ".bias", {width}, Role::shift);
+      return std::make_unique<TokenNorm>([=](const Tensor& x) { return ops::layer_norm(x, gamma, beta, eps); });
+    });
 
 }  // namespace
 }  // namespace plumb

@@ -5,21 +5,13 @@
 namespace plumb {
 namespace {
 
-class NoamNorm final : public Norm {
- public:
-  NoamNorm(int64_t width, double eps) : eps_(eps / static_cast<double>(width)) {}
-
-  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override {
-    return ops::rms_norm(x, at::ones({x.size(1)}, x.options()), eps_);
-  }
-
- private:
-  double eps_;
-};
-
-const bool kNoamRegistered = norms().add(
-    "noam", "y = √d·x/√(‖x‖² + eps)", "tensor2tensor, `layers/common_layers.py`",
-    [](Parameters&, const std::string&, int64_t width, double eps) { return std::make_unique<NoamNorm>(width, eps); });
+const bool kNoamRegistered =
+    norms().add("noam", "y = √d·x/√(‖x‖² + eps)", "tensor2tensor, `layers/common_layers.py`",
+                [](Parameters&, const std::string&, int64_t width, double eps) {
+                  return std::make_unique<TokenNorm>([eps = eps / static_cast<double>(width)](const Tensor& x) {
+                    return ops::rms_norm(x, at::ones({x.size(1)}, x.options()), eps);
+                  });
+                });
 
 }  // namespace
 }  // namespace plumb

@@ -8,26 +8,16 @@
 namespace plumb {
 namespace {
 
-class ScaleNorm final : public Norm {
- public:
-  ScaleNorm(Parameters& parameters, const std::string& prefix, int64_t width, double eps)
-      : gain_(parameters.add_constant(prefix + ".weight", {1}, std::sqrt(static_cast<double>(width)))),
-        width_(width),
-        eps_(eps) {}
-
-  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override {
-    const auto d = static_cast<double>(width_);
-    return ops::rms_norm(x, (gain_ / std::sqrt(d)).expand({width_}).contiguous(), eps_ / d);
-  }
-
- private:
-  Tensor gain_;  // (1)
-  int64_t width_;
-  double eps_;
-};
-
-const bool kScalenormRegistered = norms().add("scalenorm", "y = g·x/√(‖x‖² + eps), g a trained scalar, initially √d",
-                                              "Nguyen & Salazar 2019, arXiv 1910.05895", makes<ScaleNorm>);
+const bool kScalenormRegistered =
+    norms().add("scalenorm", "y = g·x/√(‖x‖² + eps), g a trained scalar, initially √d",
+                "Nguyen & Salazar 2019, arXiv 1910.05895",
+                [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+                  const auto d = static_cast<double>(width);
+                  const Tensor gain = parameters.add_constant(prefix + ".weight", {1}, std::sqrt(d));
+                  return std::make_unique<TokenNorm>([=](const Tensor& x) {
+                    return ops::rms_norm(x, (gain / std::sqrt(d)).expand({width}).contiguous(), eps / d);
+                  });
+                });
 
 }  // namespace
 }  // namespace plumb

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "plumb/base/options.h"
 #include "plumb/base/registry.h"
@@ -29,6 +30,8 @@ struct PositionShape {
 
 class Positions {
  public:
+  /// `within`: the part that acts within self-attention, if all layers share it.
+  explicit Positions(std::shared_ptr<RelativePositions> within = nullptr) : within_(std::move(within)) {}
   virtual ~Positions() = default;
 
   /// Vectors of at least positions 0 … length − 1, (≥ length, d_model), to add to the embeddings; undefined if the
@@ -45,8 +48,11 @@ class Positions {
   [[nodiscard]] virtual std::shared_ptr<RelativePositions> within(Parameters& parameters, const std::string& prefix) {
     (void)parameters;
     (void)prefix;
-    return nullptr;
+    return within_;
   }
+
+ private:
+  std::shared_ptr<RelativePositions> within_;
 };
 
 /// Makes an encoding with its own options, which have been checked. `prefix` names the parameters that exist once per

@@ -1,4 +1,4 @@
-// Residual schemes that can be written in tensor2tensor's grammar (tensor2tensor.h), under their usual names.
+// Residual schemes that are written in tensor2tensor's grammar (tensor2tensor.h), under their usual names.
 #include "plumb/nn/residual/tensor2tensor.h"
 
 namespace plumb {
@@ -11,6 +11,7 @@ struct Alias {
   const char* postprocess;
   const char* summary;
   const char* reference;
+  double gate_bias = 0;
 };
 
 constexpr Alias kAliases[] = {
@@ -25,24 +26,24 @@ constexpr Alias kAliases[] = {
      "x ← x + γ·dropout(f(x)), γ a trained scalar per sub-layer, initially 0 (the authors' code: one per layer, "
      "shared by its sub-layers); no norm",
      "Bachlechner et al. 2020, arXiv 2003.04887"},
+    {"highway", "Highway", "", "dh", "x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), b initially −1; no norm",
+     "Srivastava et al. 2015, arXiv 1505.00387", -1},  // so that most of x is passed through at first
     {"plain", "no norm", "", "da", "x ← x + dropout(f(x)); no norm", "He et al. 2016, arXiv 1512.03385"},
     {"no-residual", "no residual", "", "dn", "x ← norm(dropout(f(x))): Post-LN without the residual connection", ""},
 };
 
-bool add_all() {
+[[maybe_unused]] const bool kAliasesRegistered = [] {
   bool added = true;
   for (const Alias& alias : kAliases) {
-    added &= residual_schemes().add(alias.name, alias.summary, alias.reference,
-                                    [&alias](Parameters& parameters, const StackShape& shape, const Options&) {
-                                      return make_tensor2tensor_scheme(alias.preprocess, alias.postprocess, parameters,
-                                                                       shape);
-                                    });
-    added &= residual_schemes().named(alias.name, alias.title);
+    added &= add_tensor2tensor_scheme(
+        alias.name, alias.title, alias.summary, alias.reference, alias.preprocess,
+        [&alias](const StackShape&, int64_t) {
+          return SubLayerProcessing{
+              .preprocess = alias.preprocess, .postprocess = alias.postprocess, .gate_bias = alias.gate_bias};
+        });
   }
   return added;
-}
-
-const bool kAliasesRegistered = add_all();
+}();
 
 }  // namespace
 }  // namespace plumb

@@ -3,32 +3,18 @@
 // not divided, at the end of the stack. Not meant for initializations that already scale with depth, such as `gpt-2`.
 #include <cmath>
 
-#include "plumb/nn/residual/sub_layer_norms.h"
+#include "plumb/nn/residual/tensor2tensor.h"
 
 namespace plumb {
 namespace {
 
-class LnsScheme final : public ResidualScheme {
- public:
-  LnsScheme(Parameters& parameters, const StackShape& shape) : norms_(parameters, shape, "norm") {
-    add_final_norm(parameters, shape);
-  }
-
-  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const Tensor read = norms_.at(f)(stream.x, context) / std::sqrt(static_cast<double>(f.layer() + 1));
-    stream.x = context.add_dropout(stream.x, watched_forward(f, read, context));
-    context.show({f.id, Point::sum}, stream.x);
-    context.show({f.id, Point::stream}, stream.x);
-  }
-
- private:
-  SubLayerNorms norms_;
-};
-
-const bool kLnsRegistered = add_residual_scheme<LnsScheme>(
+const bool kLnsRegistered = add_tensor2tensor_scheme(
     "lns", "LNS",
     "x ← x + dropout(f(norm(x)/√l)) in layer l = 1, 2, …, and one norm, not divided, at the end of each stack",
-    "LayerNorm scaling: Sun et al. 2025, arXiv 2502.05795");
+    "LayerNorm scaling: Sun et al. 2025, arXiv 2502.05795", "n", [](const StackShape&, int64_t layer) {
+      return SubLayerProcessing{
+          .preprocess = "n", .postprocess = "da", .divisor = std::sqrt(static_cast<double>(layer + 1))};
+    });
 
 }  // namespace
 }  // namespace plumb
