@@ -39,6 +39,10 @@ void check_awd_lstm(const ModelConfig& config) {
     throw Error(fmt::format("the residual scheme \"{}\" needs a Transformer", config.residual),
                 "an awd-lstm has no residual connections: leave model.residual out");
   }
+  if (config.initialization == "theory") {
+    throw Error("the initialization \"theory\" needs a Transformer",
+                "an awd-lstm has no attention: choose another, such as \"lstm\"");
+  }
   if (config.lora.rank > 0) {
     throw Error(fmt::format("model.lora.rank = {}: adapters need a Transformer", config.lora.rank),
                 "an awd-lstm has no attention: leave lora out");

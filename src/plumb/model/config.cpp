@@ -263,6 +263,7 @@ void validate(const ModelConfig& config) {
     if (kind.reads_source) check_layers("encoder_layers", config.encoder_layers);
     if (kind.reads_target) check_layers("decoder_layers", config.decoder_layers);
     check_heads(config);
+    check_dropout(config);
   }
   check_vocabularies(config, kind);
   check_labels(config, kind);
@@ -270,7 +271,6 @@ void validate(const ModelConfig& config) {
   check_output_transform(config, kind);
   check_adapters(config);
   check_stacks(config);
-  check_dropout(config);
   kind.check(config);
   check_initialization(config);
 }

@@ -1,7 +1,7 @@
-// The regularizers of recurrent language models: Merity et al. 2018, "Regularizing and optimizing LSTM language models",
-// arXiv 1708.02182, and 2017, "Revisiting activation regularization for language RNNs", arXiv 1708.01009. The weights
-// between hidden states are dropped by ops::dropout (DropConnect: Wan et al. 2013), with one mask for all positions and
-// sequences of a step.
+// The regularizers of recurrent language models: Merity et al. 2018, "Regularizing and optimizing LSTM language
+// models", arXiv 1708.02182, and 2017, "Revisiting activation regularization for language RNNs", arXiv 1708.01009. The
+// weights between hidden states are dropped by ops::dropout (DropConnect: Wan et al. 2013), with one mask for all
+// positions and sequences of a step.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ Tensor embedding_dropout(const Tensor& embedded, const std::vector<int64_t>& tok
 Tensor activation_penalty(const Tensor& h);
 
 /// Temporal activation regularization (TAR), or slowness: the mean of (h_t − h_{t−1})², over all features and all
-/// positions that have one before them in their sequence; the loss becomes loss + β·TAR. h: (tokens, width), the outputs
-/// of the last layer before dropout. The mean follows the authors' code; the paper has β·‖h_t − h_{t+1}‖₂. A scalar, 0
-/// if no sequence has two positions.
+/// positions that have one before them in their sequence; the loss becomes loss + β·TAR. h: (tokens, width), the
+/// outputs of the last layer before dropout. The mean follows the authors' code; the paper has β·‖h_t − h_{t+1}‖₂. A
+/// scalar, 0 if no sequence has two positions.
 Tensor temporal_penalty(const Tensor& h, const Ragged& layout);
 
 }  // namespace plumb

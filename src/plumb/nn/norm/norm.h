@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "plumb/base/registry.h"
 #include "plumb/nn/context.h"
@@ -21,16 +20,6 @@ class Norm {
 
   /// Whether a training pass can be computed again in its backward pass (ForwardContext::recompute).
   [[nodiscard]] virtual bool repeatable() const { return true; }
-};
-
-/// A norm that is a function of each token by itself, in every pass.
-class TokenNorm final : public Norm {
- public:
-  explicit TokenNorm(std::function<Tensor(const Tensor&)> of_tokens) : of_tokens_(std::move(of_tokens)) {}
-  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override { return of_tokens_(x); }
-
- private:
-  std::function<Tensor(const Tensor&)> of_tokens_;
 };
 
 /// Makes a norm whose parameters are named `prefix`.weight and so on.

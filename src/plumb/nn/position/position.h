@@ -36,18 +36,14 @@ class Positions {
 
   /// Vectors of at least positions 0 … length − 1, (≥ length, d_model), to add to the embeddings; undefined if the
   /// encoding adds none. Throws Error if length exceeds `longest`.
-  [[nodiscard]] virtual Tensor table(int64_t length) {
-    (void)length;
-    return {};
-  }
+  [[nodiscard]] virtual Tensor table(int64_t /*length*/) { return {}; }
 
   /// The largest number of positions supported.
   [[nodiscard]] virtual int64_t longest() const { return std::numeric_limits<int64_t>::max(); }
 
   /// The part that acts within one self-attention, whose parameters begin with `prefix`; null if there is none.
-  [[nodiscard]] virtual std::shared_ptr<RelativePositions> within(Parameters& parameters, const std::string& prefix) {
-    (void)parameters;
-    (void)prefix;
+  [[nodiscard]] virtual std::shared_ptr<RelativePositions> within(Parameters& /*parameters*/,
+                                                                  const std::string& /*prefix*/) {
     return within_;
   }
 

@@ -37,7 +37,7 @@ constexpr Alias kAliases[] = {
   for (const Alias& alias : kAliases) {
     added &= add_tensor2tensor_scheme(
         alias.name, alias.title, alias.summary, alias.reference, alias.preprocess,
-        [&alias](const StackShape&, int64_t) {
+        [&alias](const StackShape&, int64_t, int64_t) {
           return SubLayerProcessing{
               .preprocess = alias.preprocess, .postprocess = alias.postprocess, .gate_bias = alias.gate_bias};
         });

@@ -25,7 +25,7 @@ const bool kDeepnormRegistered = add_tensor2tensor_scheme(
     "deepnorm", "DeepNorm",
     "x ← norm(α·x + dropout(f(x))); α = (2N)^(1/4) in a single stack of N layers; with N encoder and M decoder layers "
     "0.81·(N⁴M)^(1/16) in the encoder, (3M)^(1/4) in the decoder; with the initialization `deepnorm`",
-    "Wang et al. 2022, arXiv 2203.00555", "", [](const StackShape& shape, int64_t) {
+    "Wang et al. 2022, arXiv 2203.00555", "", [](const StackShape& shape, int64_t, int64_t) {
       const double alpha = deepnorm_constants(shape.model, shape.stack == StackKind::decoder).alpha;
       return SubLayerProcessing{.postprocess = "dan", .carried = alpha};
     });

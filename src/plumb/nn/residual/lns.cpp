@@ -11,7 +11,7 @@ namespace {
 const bool kLnsRegistered = add_tensor2tensor_scheme(
     "lns", "LNS",
     "x ← x + dropout(f(norm(x)/√l)) in layer l = 1, 2, …, and one norm, not divided, at the end of each stack",
-    "LayerNorm scaling: Sun et al. 2025, arXiv 2502.05795", "n", [](const StackShape&, int64_t layer) {
+    "LayerNorm scaling: Sun et al. 2025, arXiv 2502.05795", "n", [](const StackShape&, int64_t layer, int64_t) {
       return SubLayerProcessing{
           .preprocess = "n", .postprocess = "da", .divisor = std::sqrt(static_cast<double>(layer + 1))};
     });

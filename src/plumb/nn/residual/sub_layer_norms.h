@@ -31,10 +31,6 @@ void for_each_sub_layer(const StackShape& shape, const Visit& visit) {
 std::vector<Tensor> sub_layer_vectors(Parameters& parameters, const StackShape& shape, const std::string& name,
                                       double value);
 
-/// The norm "STACK.layers.I.NAMEk" of the stack's kind for the sub-layer at `position`, from 0; k = position + 1.
-std::unique_ptr<Norm> make_sub_layer_norm(Parameters& parameters, const StackShape& shape, const std::string& name,
-                                          int64_t layer, int64_t position);
-
 /// Norms of the stack's kind, named "STACK.layers.I.NAMEk", where k is the position of the sub-layer from 1.
 class SubLayerNorms {
  public:

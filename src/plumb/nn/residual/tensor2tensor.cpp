@@ -55,29 +55,32 @@ Operations make_operations(const std::string& letters, const std::string& prefix
 
 class Tensor2TensorScheme final : public ResidualScheme {
  public:
-  Tensor2TensorScheme(const std::string& last,
-                      const std::function<SubLayerProcessing(const StackShape&, int64_t)>& of_layer,
-                      Parameters& parameters, const StackShape& shape)
+  Tensor2TensorScheme(const std::string& last, const ProcessingOf& processing_of, Parameters& parameters,
+                      const StackShape& shape)
       : shape_(shape) {
     for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
-      const SubLayerProcessing given = of_layer(shape, layer);
+      const SubLayerProcessing processing = processing_of(shape, layer, position);
       const std::string prefix = layer_prefix(shape, layer), number = std::to_string(position + 1);
       const auto operations = [&](const std::string& letters, const char* norm) {
-        return make_operations(letters, prefix, norm, number, given.gate_bias, parameters, shape);
+        return make_operations(letters, prefix, norm, number, processing.gate_bias, parameters, shape);
       };
-      SubLayerOperations made{.carried = given.carried, .divisor = given.divisor};
-      made.preprocess = operations(given.preprocess, "norm");
-      made.postprocess = operations(given.postprocess, normalizes(given.preprocess) ? "post_norm" : "norm");
-      sub_layers_.push_back(std::move(made));
+      SubLayerOperations& own = sub_layers_.emplace_back();
+      own.preprocess = operations(processing.preprocess, "norm");
+      own.postprocess = operations(processing.postprocess, normalizes(processing.preprocess) ? "post_norm" : "norm");
+      own.processing = processing;
     });
     last_ = make_operations(last, to_string(shape.stack) + ".", "norm", "", 0, parameters, shape);
   }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const SubLayerOperations& of = sub_layers_[static_cast<size_t>(index_of(f, shape_))];
-    Tensor read = preprocessed(of.preprocess, stream.x, context);
-    if (of.divisor != 1) read = read / of.divisor;
-    stream.x = postprocessed(of, stream.x, watched_forward(f, read, context), f, context);
+    const SubLayerOperations& own = sub_layers_[static_cast<size_t>(index_of(f, shape_))];
+    const SubLayerProcessing& processing = own.processing;
+    const Tensor input = processing.parallel && f.position > 0 ? stream.second : stream.x;
+    Tensor read = preprocessed(own.preprocess, input, context);
+    if (processing.divisor != 1) read = read / processing.divisor;
+    const Tensor y = watched_forward(f, read, context);
+    stream.x = postprocessed(own, processing.carries_read ? read : stream.x, y, f, context);
+    stream.second = processing.parallel && f.position + 1 < shape_.sub_layers ? input : Tensor();
     context.show({f.id, Point::stream}, stream.x);
   }
 
@@ -88,7 +91,7 @@ class Tensor2TensorScheme final : public ResidualScheme {
  private:
   struct SubLayerOperations {
     Operations preprocess{}, postprocess{};
-    double carried = 1, divisor = 1;
+    SubLayerProcessing processing{};
   };
 
   static Tensor preprocessed(const Operations& operations, Tensor x, ForwardContext& context) {
@@ -98,10 +101,11 @@ class Tensor2TensorScheme final : public ResidualScheme {
     return x;
   }
 
-  static Tensor postprocessed(const SubLayerOperations& of, const Tensor& x, Tensor y, const SubLayer& f,
+  static Tensor postprocessed(const SubLayerOperations& own, const Tensor& x, Tensor y, const SubLayer& f,
                               ForwardContext& context) {
-    const Operations& operations = of.postprocess;
-    const Tensor carried = of.carried == 1 ? x : of.carried * x;
+    const Operations& operations = own.postprocess;
+    const double factor = own.processing.carried;
+    const Tensor carried = factor == 1 ? x : factor * x;
     for (size_t i = 0; i < operations.size(); ++i) {
       const Operation& operation = operations[i];
       bool joined = true;
@@ -147,17 +151,17 @@ std::unique_ptr<ResidualScheme> make_tensor2tensor_scheme(const std::string& pre
                                                           Parameters& parameters, const StackShape& shape) {
   check(preprocess, kPreprocess, "preprocess");
   check(postprocess, kPostprocess, "postprocess");
-  const auto same = [&](const StackShape&, int64_t) { return SubLayerProcessing{preprocess, postprocess}; };
+  const auto same = [&](const StackShape&, int64_t, int64_t) { return SubLayerProcessing{preprocess, postprocess}; };
   return std::make_unique<Tensor2TensorScheme>(preprocess, same, parameters, shape);
 }
 
 bool add_tensor2tensor_scheme(const std::string& name, std::string title, std::string summary, std::string reference,
-                              const std::string& last,
-                              const std::function<SubLayerProcessing(const StackShape&, int64_t layer)>& of_layer) {
+                              const std::string& last, const ProcessingOf& processing_of,
+                              const Prescription& prescribes) {
   const auto make = [=](Parameters& parameters, const StackShape& shape, const Options&) {
-    return std::make_unique<Tensor2TensorScheme>(last, of_layer, parameters, shape);
+    return std::make_unique<Tensor2TensorScheme>(last, processing_of, parameters, shape);
   };
-  return residual_schemes().add(name, std::move(summary), std::move(reference), make) &&
+  return residual_schemes().add(name, std::move(summary), std::move(reference), {make, prescribes}) &&
          residual_schemes().named(name, std::move(title));
 }
 

@@ -25,17 +25,20 @@ namespace plumb {
 std::unique_ptr<ResidualScheme> make_tensor2tensor_scheme(const std::string& preprocess, const std::string& postprocess,
                                                           Parameters& parameters, const StackShape& shape);
 
-/// Both strings for the sub-layers of one layer, and numbers that some schemes change.
+/// Both strings for one sub-layer, and what some schemes change.
 struct SubLayerProcessing {
   std::string preprocess{}, postprocess{};
-  double carried = 1;    // a: carried·x + y
-  double divisor = 1;    // of what the sub-layer reads, after `preprocess`
-  double gate_bias = 0;  // h: b at initialization
+  double carried = 1;         // a: carried·x + y
+  double divisor = 1;         // of what the sub-layer reads, after `preprocess`
+  double gate_bias = 0;       // h: b at initialization
+  bool carries_read = false;  // x is what the sub-layer reads
+  bool parallel = false;      // all sub-layers of a layer read the layer's input
 };
+using ProcessingOf = std::function<SubLayerProcessing(const StackShape&, int64_t layer, int64_t position)>;
 
 /// Registers a scheme in this grammar. `last`: what is applied at the end of the stack.
 bool add_tensor2tensor_scheme(const std::string& name, std::string title, std::string summary, std::string reference,
-                              const std::string& last,
-                              const std::function<SubLayerProcessing(const StackShape&, int64_t layer)>& of_layer);
+                              const std::string& last, const ProcessingOf& processing_of,
+                              const Prescription& prescribes = {});
 
 }  // namespace plumb
