@@ -86,6 +86,18 @@ TEST(ScalingExponent, IsRarelyWrongAboutNoise) {
   EXPECT_LE(wrong, kTrials / 100);
 }
 
+TEST(Coordinates, StepsKeepUnitMatrices) {
+  ModelConfig config = test::small_model("decoder", 1);
+  config.residual = "ngpt";
+  Batch batch;
+  append(batch, {}, std::vector<int32_t>{7, 8, 9}, 0);
+  const std::unique_ptr<Model> model = make_model(config, at::kDouble);
+  model->initialize(1);
+  (void)measure_coordinates(*model, {batch}, batch, {.learning_rate = 0.1});
+  const Tensor rows = model->parameters().at("decoder.layers.0.self_attn.in_proj_weight").value.norm(2, 1);
+  EXPECT_LT((rows - 1).abs().max().item<double>(), 1e-12);
+}
+
 TEST(Coordinates, AreThoseOfATrainingLoop) {
   ModelConfig config = test::small_model("encoder-decoder", 1);
   config.residual = "residual-dual";  // of two streams, the first is measured

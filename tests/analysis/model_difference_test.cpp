@@ -113,7 +113,7 @@ std::vector<Injected> injected() {
       {.name = "CenteredMemory",
        .translates = true,
        .setting = "model.center_memory=true",
-       .place = "decoder.layers.0.cross_attention.output",
+       .place = "encoder.result",
        .computation = true},
   };
 }
@@ -161,6 +161,29 @@ TEST(ModelDifference, EqualModelsAgreeInEveryPlaceAndGradient) {
   EXPECT_GT(found.places.size(), 20U);
   EXPECT_EQ(found.gradients.size(), first->parameters().all().size());
   for (const TensorDifference& one : found.gradients) EXPECT_LE(one.difference, kRounding) << one.name;
+}
+
+TEST(ModelDifference, EncodersMayPoolInDifferentWays) {
+  ModelConfig first = config_of(false, "");
+  first.kind = "encoder";
+  first.labels = 3;
+  ModelConfig second = first;
+  second.pooling = "mean";
+  const ModelDifference found =
+      compare_computations(*model_of(first), *model_of(second), common_batch(first, second, 1));
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->place, "logits");
+}
+
+TEST(ModelDifference, EncodersThatPredictTokensPredictThoseTheyRead) {
+  ModelConfig config = config_of(false, "");
+  config.kind = "encoder";
+  config.pooling = "none";
+  config.source_vocabulary = 9;
+  config.target_vocabulary = 1000;  // of no importance
+  const Batch batch = common_batch(config, config, 1);
+  for (const int64_t label : batch.labels) EXPECT_LT(label, 9);
+  EXPECT_FALSE(compare_computations(*model_of(config), *model_of(config), batch).first);
 }
 
 TEST(ModelDifference, ModelsForDifferentPurposesAreRefused) {

@@ -265,6 +265,22 @@ TEST(Report, TheoryStandsBesideWhatWasMeasured) {
   expect_near(pre.theory.theorem_1.value().bound, 16 * std::sqrt(std::log(16.0) / 3), "bound");
 }
 
+TEST(Report, TheoryIsThatOfEachStacksScheme) {
+  const Case c("post_tiny");
+  ModelConfig config = small("post-ln");
+  config.encoder_residual = "pre-ln";
+  const ProbeReport report = probe(config, {}, {c.batch}, {});
+  const auto has_theory = [&](StackKind stack, Point point) {
+    return report.find(ActivationPoint{{stack, 1, SubLayerKind::feed_forward}, point})->theory.has_value();
+  };
+  EXPECT_TRUE(has_theory(StackKind::encoder, Point::stream));
+  EXPECT_FALSE(has_theory(StackKind::encoder, Point::sum));
+  EXPECT_FALSE(has_theory(StackKind::decoder, Point::stream));
+  EXPECT_TRUE(has_theory(StackKind::decoder, Point::sum));
+  EXPECT_EQ(report.theory.layer_slopes.at(0).predicted, 0.0);
+  EXPECT_EQ(report.theory.layer_slopes.at(3).predicted, std::log(1.5) / 2);
+}
+
 TEST(Report, TheSettingHoldsOnlyWhereEveryAssumptionDoes) {
   const Case c("post_tiny");
   const auto differs = [&](const std::function<void(ModelConfig&)>& change) {

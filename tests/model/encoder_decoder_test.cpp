@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plumb/nn/residual/residual.h"
 #include "support/errors.h"
 #include "support/small_model.h"
 
@@ -55,17 +56,44 @@ TEST(EncoderDecoder, CentersTheMemoryOfEachSentence) {
   copy_parameters(usual, centered);
   ForwardContext context;
   const Tensor states = usual.encode(kSource, kSourceLayout, context);
-  Tensor shown;  // the last time that observers see the encoder's result
+  Tensor shown;
+  int times = 0;
   context.watch([&](const ActivationPoint& point, const Tensor& x) {
-    if (point.point == Point::result) shown = x;
+    if (point.point != Point::result) return;
+    shown = x;
+    ++times;
   });
   const Tensor memory = centered.encode(kSource, kSourceLayout, context);
   EXPECT_TRUE(shown.equal(memory));
+  EXPECT_EQ(times, 1);
   for (const auto& [begin, length] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}}) {
     const Tensor rows = states.narrow(0, begin, length) - states.narrow(0, begin, length).mean(0, true);
     const Tensor expected = rows / (rows.square().mean(1, true) + 1e-5).sqrt();
     EXPECT_TRUE(memory.narrow(0, begin, length).allclose(expected, 1e-12, 1e-12));
   }
+}
+
+TEST(EncoderDecoder, ShowsTheResultOfEachStackInEveryScheme) {
+  for (const std::string& residual : residual_schemes().names()) {
+    EncoderDecoder model(mixed_model("same", residual), at::kDouble);
+    model.initialize(3);
+    ForwardContext context;
+    std::vector<Tensor> shown;
+    context.watch([&](const ActivationPoint& point, const Tensor& x) {
+      if (point.point == Point::result) shown.push_back(x);
+    });
+    const Tensor memory = model.encode(kSource, kSourceLayout, context);
+    const Tensor states = model.decode(kTarget, kTargetLayout, memory, kSourceLayout, context);
+    ASSERT_EQ(shown.size(), 2U) << residual;
+    EXPECT_TRUE(shown[0].equal(memory) && shown[1].equal(states)) << residual;
+  }
+}
+
+TEST(EncoderDecoder, HasNoLabels) {
+  ModelConfig config = mixed_model("same", "pre-ln");
+  config.labels = 3;
+  EXPECT_EQ(test::message_of([&] { validate(config); }),
+            "model.labels = 3: a model of kind \"encoder-decoder\" predicts tokens");
 }
 
 TEST(EncoderDecoder, RefusesStacksThatCannotBeCombined) {

@@ -163,6 +163,7 @@ TEST(Encoder, PredictsATokenForEachWhereNothingIsPooled) {
     ModelConfig config = bert();
     config.pooling = "none";
     config.pooler = false;
+    config.labels = 0;
     config.share_embeddings = share;
     config.output_bias = true;
     Encoder model = filled(config);
@@ -191,6 +192,7 @@ TEST(Encoder, TransformsWhatItPredictsFrom) {
   ModelConfig config = bert();
   config.pooling = "none";
   config.pooler = false;
+  config.labels = 0;
   config.output_transform = true;
   Encoder model = filled(config);
   Batch batch = small_batch();

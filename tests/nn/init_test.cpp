@@ -231,7 +231,7 @@ TEST(Initialization, ProfilesModelsOfOnePosition) {
     config.residual = "admin";
     config.positions = "learned";
     config.max_positions = 1;
-    config.labels = 2;
+    if (std::string(kind) != "encoder-decoder") config.labels = 2;
     EXPECT_NO_THROW(make_model(config, at::kDouble)->initialize(1)) << kind;
   }
 }
@@ -253,6 +253,16 @@ TEST(Initialization, ProfilesAdmin) {
       }
     }
   }
+}
+
+TEST(Initialization, ProfilesAdminInADecoderAlone) {
+  ModelConfig config = config_of("xavier-normal");
+  config.residual = "admin";
+  config.encoder_residual = "post-ln";
+  EncoderDecoder model(config, at::kDouble);
+  model.initialize(1);
+  EXPECT_EQ(value(model, "decoder.layers.0.omega1.weight").max().item<double>(), 1);
+  EXPECT_GT(value(model, "decoder.layers.0.omega2.weight").min().item<double>(), 1);
 }
 
 /// The values of all parameters whose name ends like this.

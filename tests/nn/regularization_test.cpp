@@ -2,11 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/nn/context.h"
-#include "plumb/nn/regularization/activation_penalty.h"
-#include "plumb/nn/regularization/embedding_dropout.h"
-#include "plumb/nn/regularization/locked_dropout.h"
-#include "plumb/nn/regularization/temporal_penalty.h"
-#include "plumb/nn/regularization/weight_drop.h"
+#include "plumb/nn/regularization.h"
 #include "support/gradcheck.h"
 #include "support/reference.h"
 
@@ -27,8 +23,8 @@ std::vector<double> mask_of(int64_t first, int64_t count) {
 TEST(WeightDrop, DropsElementsOfTheMatrix) {
   const Tensor weight = random_tensor({12, 3}, 1);
   const Tensor expected = weight * at::tensor(mask_of(0, 36), at::kDouble).view({12, 3}) * kKeptFactor;
-  EXPECT_TRUE(at::allclose(weight_drop(weight, kDropRate, kMaskKey), expected, 0, 1e-14));
-  EXPECT_TRUE(at::equal(weight_drop(weight, 0, kMaskKey), weight));
+  EXPECT_TRUE(at::allclose(ops::dropout(weight, kDropRate, kMaskKey), expected, 0, 1e-14));
+  EXPECT_TRUE(at::equal(ops::dropout(weight, 0, kMaskKey), weight));
 }
 
 TEST(LockedDropout, HasOneMaskForAllPositionsOfASequence) {
@@ -105,7 +101,7 @@ TEST(Regularizers, HaveGradientsAndSecondOnes) {
   testing::expect_both(
       [&](const std::vector<Tensor>& in) {
         const Tensor x = in[0] * in[0];
-        return std::vector<Tensor>{weight_drop(x, kDropRate, kMaskKey), locked_dropout(x, layout, kDropRate, kMaskKey),
+        return std::vector<Tensor>{ops::dropout(x, kDropRate, kMaskKey), locked_dropout(x, layout, kDropRate, kMaskKey),
                                    embedding_dropout(x, tokens, 4, kDropRate, kMaskKey), activation_penalty(x),
                                    temporal_penalty(x, layout)};
       },

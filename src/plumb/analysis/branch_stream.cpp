@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "plumb/analysis/batch_share.h"
 #include "plumb/analysis/common_points.h"
 #include "plumb/analysis/token_similarity.h"
 
@@ -80,7 +81,7 @@ std::vector<BranchPoint> measure_branches(Model& model, const std::vector<Batch>
   BranchMeter meter;
   ForwardContext context(Pass::measurement);
   context.watch([&meter](const ActivationPoint& point, const Tensor& activation) { meter.see(point, activation); });
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : share_of_batches(batches, group)) {
     meter.begin(batch.source_layout, batch.target_layout);
     model.states(batch, context);
   }

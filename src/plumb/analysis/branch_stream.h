@@ -48,7 +48,8 @@ class BranchMeter {
   std::map<ActivationPoint, Sums> sums_;
 };
 
-/// Forward passes without dropout and without a graph.
+/// Forward passes without dropout and without a graph. The processes of a group share the batches, and all get the
+/// points.
 std::vector<BranchPoint> measure_branches(Model& model, const std::vector<Batch>& batches, const Group& group = {});
 
 }  // namespace plumb

@@ -52,6 +52,7 @@ CoordinateSizes measure_coordinates(Model& model, const std::vector<Batch>& step
     const std::vector<Tensor> gradient = gradients({loss.value}, values, {});
     const double clip = options.clip_norm > 0 ? clip_scale(global_norm(gradient), options.clip_norm) : 1;
     optimizer->step(gradient, options.learning_rate, clip);
+    model.constrain();
   }
   const Coordinates after = coordinates_of(model, measured);
   CoordinateSizes sizes;

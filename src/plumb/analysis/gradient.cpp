@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plumb/analysis/batch_share.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
@@ -12,11 +13,9 @@ namespace plumb {
 namespace {
 
 double find(const NormByParameter& norms, const std::string& parameter) {
+  if (const double* norm = find_value(norms, parameter)) return *norm;
   std::vector<std::string> names;
-  for (const auto& [name, norm] : norms) {
-    if (name == parameter) return norm;
-    names.push_back(name);
-  }
+  for (const auto& [name, norm] : norms) names.push_back(name);
   throw Error(fmt::format("the model has no parameter '{}'", parameter), did_you_mean(parameter, names));
 }
 

@@ -69,7 +69,7 @@ TensorDifference difference_of(const std::string& name, const Tensor& first, con
   }
   const double apart = norm_of(first - second);
   const double larger = std::max(difference.size, norm_of(second));
-  // Values that are not finite in the same places agree.
+  // Infinities that are equal agree, though they have no difference.
   difference.difference = at::equal(first, second) ? 0 : apart / larger;
   return difference;
 }
@@ -160,7 +160,7 @@ Batch common_batch(const ModelConfig& first, const ModelConfig& second, uint64_t
   const ModelKind& kind = kind_of(first);
   const ModelKind& other = kind_of(second);
   const bool same = kind.translates() == other.translates() && kind.only_encodes() == other.only_encodes() &&
-                    (first.labels > 0) == (second.labels > 0) && first.pooling == second.pooling;
+                    (first.labels > 0) == (second.labels > 0);
   if (!same)
     throw Error(fmt::format("a model of kind \"{}\" and one of kind \"{}\" do not read the same batches", first.kind,
                             second.kind),
@@ -183,8 +183,8 @@ Batch common_batch(const ModelConfig& first, const ModelConfig& second, uint64_t
   if (kind.translates()) return batch_from_json({{"source", sequences(source)}, {"target", sequences(target)}});
   Json json = {{"tokens", sequences(kind.only_encodes() ? source : target)}};
   const int64_t labels = smaller(first.labels, second.labels);
-  if (kind.only_encodes() && first.pooling == "none") {
-    json["labels"] = sequences(target);
+  if (kind.only_encodes() && first.labels == 0) {
+    json["labels"] = sequences(source);
   } else if (first.labels > 0) {
     for (size_t i = 0; i < lengths.size(); ++i) json["labels"].push_back(random.below(static_cast<uint64_t>(labels)));
   }

@@ -8,6 +8,7 @@
 
 #include "plumb/analysis/branch_recursion.h"
 #include "plumb/analysis/divided_model.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/kind.h"
@@ -21,7 +22,7 @@ using theory::Placement;
 class Measured {
  public:
   Measured(const ModelConfig& config, const std::vector<Measurement>& all)
-      : config_(config), all_(all), placement_(theory::placement(config.residual)) {}
+      : config_(config), all_(all) {}
 
   [[nodiscard]] std::vector<SignalReport> signal() const;
   [[nodiscard]] std::vector<BranchReport> branches() const;
@@ -47,6 +48,7 @@ class Measured {
     return {{StackKind::encoder, encoder, 1}, {StackKind::decoder, decoder, 2}};
   }
 
+  [[nodiscard]] Placement placement(StackKind stack) const { return theory::placement(residual_of(config_, stack)); }
   [[nodiscard]] std::optional<SignalReport::Lemma2> lemma2(const ActivationPoint& point) const;
   [[nodiscard]] std::vector<std::string> differences() const;
   [[nodiscard]] std::optional<TheoryReport::Theorem1> theorem1() const;
@@ -54,19 +56,18 @@ class Measured {
 
   const ModelConfig& config_;
   const std::vector<Measurement>& all_;
-  Placement placement_;
 };
 
 std::optional<SignalReport::Lemma2> Measured::lemma2(const ActivationPoint& point) const {
   if (point.id.sub_layer != SubLayerKind::feed_forward) return std::nullopt;
   const int64_t d = config_.d_model;
-  if (placement_ == Placement::post_ln && point.point == Point::sum) {
+  const StackKind stack = point.id.stack;
+  if (placement(stack) == Placement::post_ln && point.point == Point::sum) {
     const double paper = theory::lemma2_post_ln(d);
     const double adapted = theory::lemma2_post_ln(d, config_.feed_forward);
     return SignalReport::Lemma2{{paper, paper}, {adapted, adapted}};
   }
-  if (placement_ == Placement::pre_ln && point.point == Point::stream) {
-    const StackKind stack = point.id.stack;
+  if (placement(stack) == Placement::pre_ln && point.point == Point::stream) {
     const int64_t attentions = stack == StackKind::decoder ? stacks().back().attentions : 1;
     const auto input_of = [&](const Measurement& m) { return m.signal.at({{stack}, Point::input}).mean_square; };
     const double input = over(input_of).mean;
@@ -149,15 +150,16 @@ std::vector<std::string> Measured::differences() const {
   expect(residual_of(config_, StackKind::encoder) == config_.residual,
          fmt::format("the encoder's residual scheme is '{}'", config_.encoder_residual));
   expect(!config_.center_memory, "cross-attention reads centered states");
-  expect(placement_ != Placement::other,
+  expect(theory::placement(config_.residual) != Placement::other,
          fmt::format("residual scheme is '{}', not Post-LN or Pre-LN", config_.residual));
   return differs;
 }
 
 std::optional<TheoryReport::Theorem1> Measured::theorem1() const {
   const Stack last = stacks().back();
-  if (placement_ == Placement::other || last.layers == 0) return std::nullopt;
-  const bool post = placement_ == Placement::post_ln;
+  const Placement placed = placement(last.kind);
+  if (placed == Placement::other || last.layers == 0) return std::nullopt;
+  const bool post = placed == Placement::post_ln;
   TheoryReport::Theorem1 theorem;
   theorem.bounded_point = {{last.kind, last.layers - 1, SubLayerKind::feed_forward}, post ? Point::sum : Point::stream};
   if (all_.front().signal.find(theorem.bounded_point) == nullptr) return std::nullopt;
@@ -190,12 +192,13 @@ TheoryReport::Slope Measured::slope(const Stack& stack, int matrix) const {
   }
   TheoryReport::Slope slope{stack.kind, matrix, std::nullopt, fit_line(layers, logs),
                             confidence_interval(by_measurement)};
-  if (placement_ != Placement::other) slope.predicted = placement_ == Placement::post_ln ? theory::log_slope() : 0.0;
+  const Placement placed = placement(stack.kind);
+  if (placed != Placement::other) slope.predicted = placed == Placement::post_ln ? theory::log_slope() : 0.0;
   return slope;
 }
 
 TheoryReport Measured::theory() const {
-  TheoryReport report{placement_, differences(), theorem1(), {}};
+  TheoryReport report{theory::placement(config_.residual), differences(), theorem1(), {}};
   for (const Stack& stack : stacks()) {
     if (stack.layers < 2) continue;
     for (const int matrix : {1, 2}) report.layer_slopes.push_back(slope(stack, matrix));
@@ -218,8 +221,7 @@ Measurement measure(Model& model, const std::vector<Batch>& batches, double labe
 }
 
 const SignalReport* ProbeReport::find(const ActivationPoint& point) const {
-  const auto found = std::find_if(signal.begin(), signal.end(), [&](const auto& each) { return each.point == point; });
-  return found == signal.end() ? nullptr : &*found;
+  return find_by(signal, &SignalReport::point, point);
 }
 
 const FeedForwardReport* ProbeReport::find(const LayerId& layer, int matrix) const {

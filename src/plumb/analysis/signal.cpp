@@ -7,6 +7,7 @@
 
 #include "plumb/analysis/common_points.h"
 #include "plumb/analysis/statistics.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
@@ -21,8 +22,7 @@ std::vector<double> to_vector(const Tensor& values) {
 }  // namespace
 
 const LayerPoint* SignalProfile::find(const ActivationPoint& point) const {
-  const auto found = std::find_if(points.begin(), points.end(), [&](const auto& each) { return each.point == point; });
-  return found == points.end() ? nullptr : &*found;
+  return find_by(points, &LayerPoint::point, point);
 }
 
 const LayerPoint& SignalProfile::at(const ActivationPoint& point) const {

@@ -34,8 +34,7 @@ void TokenSimilarity::see(Model& model, const Batch& batch, ForwardContext& cont
   context.watch([&read](const ActivationPoint& point, const Tensor& activation) {
     const auto& [id, what] = point;
     if (what == Point::input && id.layer) read.try_emplace({id.stack, id.layer}, activation);
-    // Without a final norm, the result is the stream after the last sub-layer.
-    if (what == Point::stream || what == Point::result) read[{id.stack}] = activation;
+    if (what == Point::result) read[{id.stack}] = activation;
   });
   model.states(batch, context);
   context.watch({});

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/data/sequences.h"
+#include "plumb/model/embedding.h"
 #include "plumb/run/data_fingerprint.h"
 #include "plumb/task/direction.h"
 
@@ -42,8 +44,8 @@ void require_fit(const Classifier& classifier) {
 /// unlimited.
 int64_t length_limit_of(const Classifier& classifier, const std::vector<TextExample>& examples) {
   const int64_t trained = classifier.data ? classifier.data->info().value("length_limit", int64_t{0}) : 0;
-  const int64_t positions = most_positions_of(classifier.opened->config.model);
-  if (positions == 0) return trained;
+  const int64_t positions = longest_sequence(classifier.opened->config.model);
+  if (positions == std::numeric_limits<int64_t>::max()) return trained;
   const bool pair = std::any_of(examples.begin(), examples.end(), [](const auto& one) { return !one.second.empty(); });
   const int64_t second = pair ? 1 : 0;
   const int64_t specials = labeled_length(0, second, classifier.tokenizer.specials()) - second;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/data/directory.h"
 #include "plumb/interop/import.h"
 #include "plumb/interop/sentence_encoding.h"
+#include "plumb/model/embedding.h"
 #include "plumb/model/kind.h"
 #include "plumb/task/direction.h"
 
@@ -25,10 +27,10 @@ std::string usual_pooling(const ModelConfig& config) {
 int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& asked, int64_t of_encoder) {
   // Time and memory of attention are quadratic in the length.
   constexpr int64_t kUsual = 512;
-  const int64_t most = most_positions_of(config);
-  const bool recurrent = kind_of(config).recurrent;
-  const int64_t wanted = asked.value_or(of_encoder > 0 || most > 0 || recurrent ? of_encoder : kUsual);
-  if (most == 0) return wanted;
+  const int64_t most = longest_sequence(config);
+  const bool limited = most < std::numeric_limits<int64_t>::max(), recurrent = kind_of(config).recurrent;
+  const int64_t wanted = asked.value_or(of_encoder > 0 || limited || recurrent ? of_encoder : kUsual);
+  if (!limited) return wanted;
   if (asked && *asked > most)
     throw Error(
         fmt::format("{} tokens of each text are to be read, but the model has only {} positions", *asked, most));

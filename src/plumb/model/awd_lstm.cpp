@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <array>
 #include <limits>
+#include <utility>
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
-#include "plumb/nn/regularization/activation_penalty.h"
-#include "plumb/nn/regularization/embedding_dropout.h"
-#include "plumb/nn/regularization/locked_dropout.h"
-#include "plumb/nn/regularization/temporal_penalty.h"
-#include "plumb/nn/regularization/weight_drop.h"
+#include "plumb/nn/regularization.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/embedding.h"
 #include "plumb/ops/index.h"
@@ -21,17 +18,22 @@
 namespace plumb {
 namespace {
 
+/// The parts of a layer's state by name.
+using StatePart = Tensor ops::LstmState::*;
+constexpr std::array<std::pair<const char*, StatePart>, 2> kStateParts = {
+    {{"hidden", &ops::LstmState::hidden}, {"cell", &ops::LstmState::cell}}};
+
 /// The state of one layer for all rows.
 class RecurrentRows final : public AttentionState {
  public:
   explicit RecurrentRows(ops::LstmState state) : value(std::move(state)) {}
   void reorder(const std::vector<int64_t>& order) override {
     const Tensor rows = ops::index_beside(value.cell, order);
-    for (const auto& [name, part] : kRecurrentParts) value.*part = (value.*part).index_select(0, rows);
+    for (const auto& [name, part] : kStateParts) value.*part = (value.*part).index_select(0, rows);
   }
   [[nodiscard]] int64_t bytes() const override {
     int64_t sum = 0;
-    for (const auto& [name, part] : kRecurrentParts) sum += static_cast<int64_t>((value.*part).nbytes());
+    for (const auto& [name, part] : kStateParts) sum += static_cast<int64_t>((value.*part).nbytes());
     return sum;
   }
   ops::LstmState value;
@@ -42,6 +44,10 @@ void check_awd_lstm(const ModelConfig& config) {
   if (prescription_of(config.residual).unit_matrices) {
     throw Error(fmt::format("the residual scheme \"{}\" needs a Transformer", config.residual),
                 "an awd-lstm has no residual connections: leave model.residual out");
+  }
+  if (config.initialization == "theory") {
+    throw Error("the initialization \"theory\" needs a Transformer",
+                "an awd-lstm has no attention: choose another, such as \"lstm\"");
   }
   if (config.lora.rank > 0) {
     throw Error(fmt::format("model.lora.rank = {}: adapters need a Transformer", config.lora.rank),
@@ -59,27 +65,27 @@ const bool kAwdLstmRegistered = model_kinds().add(
     Options(AwdLstmOptions{}));
 
 /// "lstm.0.hidden": the name of a part of a layer's state in CarriedState.
-std::string carried_name(const RecurrentLayer& layer, const char* part) { return layer.name() + '.' + part; }
+std::string carried_name(const AwdLstm::Layer& layer, const char* part) { return layer.name + '.' + part; }
 
 /// The carried states, one for each layer; empty if nothing has been carried.
-std::vector<ops::LstmState> carried_states(const CarriedState* carried, const std::vector<RecurrentLayer>& layers) {
+std::vector<ops::LstmState> carried_states(const CarriedState* carried, const std::vector<AwdLstm::Layer>& layers) {
   std::vector<ops::LstmState> states;
   if (carried == nullptr || carried->empty()) return states;
   const auto found = [&](const std::string& name) {
     if (const Tensor* tensor = find_value(carried->tensors, name)) return *tensor;
     throw Error(fmt::format("the carried state has no '{}'", name), "it is that of another model");
   };
-  for (const RecurrentLayer& layer : layers) {
+  for (const AwdLstm::Layer& layer : layers) {
     ops::LstmState& state = states.emplace_back();
-    for (const auto& [name, part] : kRecurrentParts) state.*part = found(carried_name(layer, name));
+    for (const auto& [name, part] : kStateParts) state.*part = found(carried_name(layer, name));
   }
   return states;
 }
 
-CarriedState to_carry(const std::vector<ops::LstmState>& states, const std::vector<RecurrentLayer>& layers) {
+CarriedState to_carry(const std::vector<ops::LstmState>& states, const std::vector<AwdLstm::Layer>& layers) {
   CarriedState carried;
   for (size_t i = 0; i < states.size(); ++i) {
-    for (const auto& [name, part] : kRecurrentParts) {
+    for (const auto& [name, part] : kStateParts) {
       const Tensor& kept = states[i].*part;
       carried.tensors.emplace_back(carried_name(layers[i], name), kept.detach().contiguous());
     }
@@ -119,7 +125,13 @@ AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config,
   for (int64_t i = 0; i < config.layers; ++i) {
     const int64_t in = i == 0 ? config.embedding_size : config.hidden_size;
     const int64_t size = i + 1 == config.layers ? config.embedding_size : config.hidden_size;
-    layers_.emplace_back(parameters_, i, in, size);
+    Layer& layer = layers_.emplace_back(Layer{fmt::format("lstm.{}", i), size});
+    const std::vector<int64_t> gates(4, size);
+    ops::LstmWeights& weights = layer.weights;
+    weights.input = parameters_.add_stacked(layer.name + ".weight_ih_l0", {4 * size, in}, gates, Role::weight);
+    weights.hidden = parameters_.add_stacked(layer.name + ".weight_hh_l0", {4 * size, size}, gates, Role::weight);
+    weights.input_bias = parameters_.add(layer.name + ".bias_ih_l0", {4 * size}, Role::bias);
+    weights.hidden_bias = parameters_.add(layer.name + ".bias_hh_l0", {4 * size}, Role::bias);
   }
   if (config.labels > 0) {
     pooling_ = poolings().at(config.pooling).make;
@@ -151,13 +163,11 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
   result.hidden = context.passed({stack, Point::input}, x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LayerId id{StackKind::decoder, static_cast<int64_t>(i)};
-    std::function<Tensor(const Tensor&)> drop;
-    if (regularizes) {
-      drop = [&](const Tensor& weight) { return weight_drop(weight, options_.weight_drop, context.mask_key()); };
-    }
     context.show({id, Point::input}, result.hidden);
+    ops::LstmWeights weights = layers_[i].weights;
+    if (regularizes) weights.hidden = ops::dropout(weights.hidden, options_.weight_drop, context.mask_key());
     const ops::LstmResult of_layer =
-        layers_[i](result.hidden, start.empty() ? ops::LstmState{} : start[i], layout, drop);
+        ops::lstm(result.hidden, weights, start.empty() ? ops::LstmState{} : start[i], layout);
     result.last.push_back(of_layer.last);
     result.before_dropout = of_layer.hidden;
     context.show({id, Point::output}, result.before_dropout);
@@ -242,10 +252,10 @@ Tensor AwdLstm::hidden(const std::vector<int64_t>& tokens, const std::vector<int
 DecoderState AwdLstm::start(int64_t rows) {
   DecoderState state;
   state.positions.assign(static_cast<size_t>(rows), 0);
-  for (const RecurrentLayer& layer : layers_) {
+  for (const Layer& layer : layers_) {
     ops::LstmState zeros;
-    for (const auto& [name, part] : kRecurrentParts) {
-      zeros.*part = at::zeros({rows, layer.size()}, parameters().options());
+    for (const auto& [name, part] : kStateParts) {
+      zeros.*part = at::zeros({rows, layer.size}, parameters().options());
     }
     state.self.push_back(std::make_unique<RecurrentRows>(std::move(zeros)));
   }

@@ -10,7 +10,7 @@
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/pooling.h"
-#include "plumb/nn/recurrent_layer.h"
+#include "plumb/ops/lstm.h"
 
 namespace plumb {
 
@@ -31,10 +31,10 @@ struct AwdLstmOptions {
 };
 void describe(Fields& field, AwdLstmOptions& options);
 
-/// Recurrent layers (nn/recurrent_layer.h) of widths embedding_size → hidden_size → … → embedding_size, whose output
+/// LSTM layers (ops/lstm.h) of widths embedding_size → hidden_size → … → embedding_size, whose output
 /// layer shares the embedding's matrix and has a bias. Reads only the target side of batches. Each sequence starts from
-/// a zero state, unless `loss` continues a text (ForwardContext::carry). Parameters: embedding.weight, those of the
-/// layers, output.bias.
+/// a zero state, unless `loss` continues a text (ForwardContext::carry). Parameters: embedding.weight,
+/// lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0} as in torch.nn.LSTM, output.bias.
 ///
 /// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, without
 /// the dropout of a language model after its last layer, are pooled (model.pooling, usually "concat") and passed
@@ -42,6 +42,12 @@ void describe(Fields& field, AwdLstmOptions& options);
 /// a graph, with the same masks, and receive no gradient.
 class AwdLstm final : public Model, public Generates, public Classifies, public Embeds {
  public:
+  struct Layer {
+    std::string name;  // "lstm.3": the prefix of its parameters and of its carried state
+    int64_t size = 0;  // columns of its output and of each part of its state
+    ops::LstmWeights weights{};
+  };
+
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
   /// invalid or of another kind.
   explicit AwdLstm(const ModelConfig& config, at::ScalarType type = at::kFloat);
@@ -58,7 +64,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
   /// The input of the output layer: one row per token or, for a classifier, per sequence.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
-  /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). For a part of a batch
+  /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization.h). For a part of a batch
   /// (LossOptions::scale), AR and TAR are means over that part, weighted by its share of the labels. The carried state
   /// is that of every layer after the last position, before its dropout: lstm.i.hidden and lstm.i.cell, (sequences,
   /// width). Throws Error if the carried state belongs to another model or to another number of sequences.
@@ -95,7 +101,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
 
   AwdLstmOptions options_;
   Tensor table_;  // (vocabulary, embedding_size)
-  std::vector<RecurrentLayer> layers_;
+  std::vector<Layer> layers_;
   Pooling pooling_;                      // for a classifier, like the next
   std::unique_ptr<BatchNormHead> head_;  // null in a language model
 };

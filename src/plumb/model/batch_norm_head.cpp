@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "plumb/nn/regularization/locked_dropout.h"
+#include "plumb/nn/regularization.h"
 
 namespace plumb {
 

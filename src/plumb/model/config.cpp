@@ -43,6 +43,14 @@ void check_vocabularies(const ModelConfig& config, const ModelKind& kind) {
   }
 }
 
+/// Only classifiers have labels.
+void check_labels(const ModelConfig& config, const ModelKind& kind) {
+  if (config.labels == 0 || (kind.classifies() && !(kind.only_encodes() && config.pooling == "none"))) return;
+  throw Error(fmt::format("model.labels = {}: a model of kind \"{}\"{} predicts tokens", config.labels, config.kind,
+                          kind.only_encodes() ? " and pooling \"none\"" : ""),
+              kind.only_encodes() ? "leave model.labels out, or choose a pooling" : "leave model.labels out");
+}
+
 /// Of a language model, which classifies if it has labels.
 void check_pooling(const ModelConfig& config, const ModelKind& kind) {
   if (config.pooling == "none" || config.pooler)
@@ -232,10 +240,6 @@ int64_t text_vocabulary_of(const ModelConfig& config) {
   return kind_of(config).only_encodes() ? source_vocabulary_of(config) : config.target_vocabulary;
 }
 
-int64_t most_positions_of(const ModelConfig& config) {
-  return config.positions == "learned" ? config.max_positions : 0;
-}
-
 ops::HeadShape heads_of(const ModelConfig& config) {
   // Descriptions of other programs' models are read before they are checked: 0 heads are rejected later.
   const int64_t usual_size = config.heads > 0 ? config.d_model / config.heads : 0;
@@ -259,13 +263,14 @@ void validate(const ModelConfig& config) {
     if (kind.reads_source) check_layers("encoder_layers", config.encoder_layers);
     if (kind.reads_target) check_layers("decoder_layers", config.decoder_layers);
     check_heads(config);
+    check_dropout(config);
   }
   check_vocabularies(config, kind);
+  check_labels(config, kind);
   if (kind.models_language() && config.labels > 0) check_pooling(config, kind);
   check_output_transform(config, kind);
   check_adapters(config);
   check_stacks(config);
-  check_dropout(config);
   kind.check(config);
   check_initialization(config);
 }

@@ -83,9 +83,6 @@ int64_t source_vocabulary_of(const ModelConfig& config);
 /// target's for others.
 int64_t text_vocabulary_of(const ModelConfig& config);
 
-/// The most tokens of a text for which a model has positions; 0: unlimited.
-int64_t most_positions_of(const ModelConfig& config);
-
 /// The heads of each attention of a Transformer.
 ops::HeadShape heads_of(const ModelConfig& config);
 

@@ -41,7 +41,7 @@ class EncoderDecoder final : public Model, public Translates {
   [[nodiscard]] int64_t source_vocabulary() const override { return config().source_vocabulary; }
 
  private:
-  [[nodiscard]] bool profiled() const override { return encoder_->profiled(); }
+  [[nodiscard]] bool profiled() const override { return encoder_->profiled() || decoder_->profiled(); }
   void divide_layers(LayerDivision& division) override {
     source_->divide(division);
     target_->divide(division);

@@ -91,10 +91,6 @@ void Model::allocate() {
   if (!parameters_.has_flat()) parameters_.allocate();
 }
 
-void Model::keep_stage(LayerDivision& division, const Group& pipeline, const std::vector<std::vector<int64_t>>& users) {
-  division.keep_stage(parameters_, pipeline, users);
-}
-
 void Model::divide_layers(LayerDivision& /*division*/) {
   throw Error(fmt::format("a model of kind \"{}\" cannot be divided among processes", config_.kind));
 }

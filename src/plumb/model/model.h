@@ -100,13 +100,9 @@ class Model {
   /// Gives parameters without memory, which may have been divided, a flat buffer of zeros.
   void allocate();
 
-  /// The parameters, for what takes their memory away and gives it back (divided/parameter_shards.h).
+  /// The parameters, for what takes their memory away: until it gives it back (divided/parameter_shards.h), or leaving
+  /// those of a stage (LayerDivision::keep_stage), of which only the layers can then be run (run_layers of contexts).
   [[nodiscard]] Parameters& mutable_parameters() { return parameters_; }
-
-  /// Leaves only the parameters that this rank's stage uses, rank s of `pipeline` being stage s, in a new flat buffer.
-  /// `division`: from `divide`; `users` [parameter]: the stages that use it, in ascending order. From now on, only the
-  /// stage's layers can be run (ForwardContext::run_layers).
-  void keep_stage(LayerDivision& division, const Group& pipeline, const std::vector<std::vector<int64_t>>& users);
 
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }

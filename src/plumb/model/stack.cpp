@@ -145,10 +145,8 @@ Stream Stack::enter(const Tensor& x, ForwardContext& context) const {
 
 Tensor Stack::leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const {
   Tensor result = scheme_->leave(stream, context);
-  if (shape_.center_result) {
-    result = centered(result, layout);
-    context.show({{shape_.stack}, Point::result}, result);
-  }
+  if (shape_.center_result) result = centered(result, layout);
+  context.show({{shape_.stack}, Point::result}, result);
   return context.passed({{shape_.stack}, Point::result}, result);
 }
 

@@ -118,7 +118,7 @@ class ForwardContext {
     if (score_observer_) score_observer_(attention, scores);
   }
 
-  /// Whether this is a training step, in which regularizers with separate rates (nn/regularization) are active.
+  /// Whether this is a training step, in which regularizers with separate rates (nn/regularization.h) are active.
   [[nodiscard]] bool regularizes() const { return regularizes_; }
 
   /// The key of the next site's mask, for masks that are not tied to rows of the batch. Throws Error if the step has

@@ -43,8 +43,8 @@ class LayerDivision {
   /// (WithoutMemory) only change their shapes.
   void apply(Parameters& parameters);
 
-  /// The same for the parameters that this rank of `pipeline` uses. `users`: of each parameter, in ascending order.
-  /// Every rank of `pipeline` calls it.
+  /// The same for the parameters that this rank's stage uses, rank s of `pipeline` being stage s. `users` [parameter]:
+  /// the stages that use it, in ascending order. Every rank of `pipeline` calls it.
   void keep_stage(Parameters& parameters, const Group& pipeline, std::vector<std::vector<int64_t>> users);
 
   /// Whether this process is rank 0 of all that divide the model.

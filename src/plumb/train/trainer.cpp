@@ -185,7 +185,7 @@ std::optional<PipelineSplit> Trainer::Implementation::divide() {
   if (divides) division = model.divide(mesh.tensor);
   if (mesh.pipeline.size() > 1) {
     stages.emplace(model, mesh.pipeline.size(), config.pipeline_chunks);
-    model.keep_stage(*division, mesh.pipeline, stages->users());
+    division->keep_stage(model.mutable_parameters(), mesh.pipeline, stages->users());
   }
   if (!of_parameters) model.allocate();
   if (sharded() && config.shard != "optimizer")

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "plumb/analysis/curvature/divided_vectors.h"
+#include "plumb/analysis/curvature/logit_jacobian.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
@@ -70,8 +70,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   HessianOperator hessian(model, micro_batches, of_hessian);
   const std::vector<ParameterBlock> blocks = layer_blocks(model.parameters());
   const DividedVectors divided(model.parameters(), division);
-  std::vector<size_t> all(model.parameters().all().size());
-  std::iota(all.begin(), all.end(), size_t{0});
+  const std::vector<size_t> all = all_places(model.parameters());
   // The vectors here are parts.
   const ProductFunction multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& parts) {
     std::vector<ParameterBlock> some;

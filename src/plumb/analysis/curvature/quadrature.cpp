@@ -38,15 +38,8 @@ std::pair<double, double> extremes(const std::vector<Ritz>& probes) {
 }  // namespace
 
 Estimate mean_with_error(const std::vector<double>& values) {
-  if (values.empty()) throw Error("a mean needs at least one value");
-  const auto count = static_cast<double>(values.size());
-  double sum = 0;
-  for (const double value : values) sum += value;
-  Estimate estimate{sum / count, std::nullopt};
-  if (values.size() == 1) return estimate;
-  double squares = 0;
-  for (const double value : values) squares += (value - estimate.mean) * (value - estimate.mean);
-  estimate.error = std::sqrt(squares / (count - 1) / count);
+  Estimate estimate{mean_of(values), std::nullopt};
+  if (values.size() > 1) estimate.error = std::sqrt(variance_of(values) / static_cast<double>(values.size()));
   return estimate;
 }
 

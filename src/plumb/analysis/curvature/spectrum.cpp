@@ -32,46 +32,39 @@ Lanczos make_lanczos(const VectorSpace& space, const at::TensorOptions& type, co
           lanczos_options};
 }
 
-/// Runs Lanczos processes to completion, one step of each at a time; on_step(steps done, the first process still
-/// running).
-std::vector<Tridiagonal> run_together(std::vector<Lanczos> processes, const ProductsOfSome& multiply,
-                                      const std::function<void(int64_t, const Tridiagonal&)>& on_step) {
-  for (int64_t done = 1;; ++done) {
-    std::vector<int64_t> running;
-    std::vector<Tensor> directions;
-    for (size_t i = 0; i < processes.size(); ++i) {
-      if (processes[i].done()) continue;
-      running.push_back(static_cast<int64_t>(i));
-      directions.push_back(processes[i].direction());
-    }
-    if (running.empty()) break;
-    const std::vector<Tensor> products = multiply(running, directions);
-    for (size_t i = 0; i < running.size(); ++i) processes[static_cast<size_t>(running[i])].advance(products[i]);
-    on_step(done, processes[static_cast<size_t>(running.front())].result());
-  }
-  std::vector<Tridiagonal> results;
-  for (const Lanczos& process : processes) results.push_back(process.result());
-  return results;
-}
-
-Spectrum measure_lanczos(const SeveralProducts& multiply, const VectorSpace& space, const at::TensorOptions& type,
-                         const SpectrumOptions& options, const SpectrumProgress& progress) {
-  const int64_t steps = std::min(options.steps, space.size);
-  std::vector<Tridiagonal> results;
+/// [operator][probe]: the results of Lanczos. `at_once` probes of every operator advance together, one step at a time.
+std::vector<std::vector<Tridiagonal>> run_lanczos(const ProductsOfSome& multiply,
+                                                  const std::vector<VectorSpace>& spaces,
+                                                  const at::TensorOptions& type, const SpectrumOptions& options,
+                                                  const SpectrumProgress& progress) {
+  int64_t steps = 0;
+  for (const VectorSpace& space : spaces) steps = std::max(steps, std::min(options.steps, space.size));
+  std::vector<std::vector<Tridiagonal>> results(spaces.size());
   for (int64_t first = 0; first < options.probes; first += options.at_once) {
     const int64_t count = std::min(options.at_once, options.probes - first);
-    std::vector<Lanczos> processes;
-    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(space, type, options, first + i));
-    const auto products = [&](const std::vector<int64_t>&, const std::vector<Tensor>& directions) {
-      return multiply(directions);
-    };
-    const auto report = [&](int64_t done, const Tridiagonal& so_far) {
-      if (progress) progress(first * steps + done * count, options.probes * steps, extremes_so_far(so_far));
-    };
-    for (Tridiagonal& result : run_together(std::move(processes), products, report))
-      results.push_back(std::move(result));
+    std::vector<Lanczos> processes;  // of all operators, probe by probe
+    for (int64_t probe = first; probe < first + count; ++probe) {
+      for (const VectorSpace& space : spaces) processes.push_back(make_lanczos(space, type, options, probe));
+    }
+    for (int64_t done = 1;; ++done) {
+      std::vector<Lanczos*> running;
+      std::vector<int64_t> which;
+      std::vector<Tensor> directions;
+      for (size_t i = 0; i < processes.size(); ++i) {
+        if (processes[i].done()) continue;
+        running.push_back(&processes[i]);
+        which.push_back(static_cast<int64_t>(i % spaces.size()));
+        directions.push_back(processes[i].direction());
+      }
+      if (running.empty()) break;
+      const std::vector<Tensor> products = multiply(which, directions);
+      for (size_t i = 0; i < running.size(); ++i) running[i]->advance(products[i]);
+      if (progress)
+        progress(first * steps + done * count, options.probes * steps, extremes_so_far(running.front()->result()));
+    }
+    for (size_t i = 0; i < processes.size(); ++i) results[i % spaces.size()].push_back(processes[i].result());
   }
-  return spectrum_of(results, space.size, options.sigma);
+  return results;
 }
 
 }  // namespace
@@ -97,7 +90,10 @@ Spectrum measure_spectrum(const SeveralProducts& multiply, const VectorSpace& sp
   require_valid(options, /*blocks=*/false);
   if (space.size < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", space.size));
   if (options.by_layer) throw Error("only a model has layers", "omit by_layer, or pass the model");
-  if (!options.dense) return measure_lanczos(multiply, space, type, options, progress);
+  if (!options.dense) {
+    const ProductsOfSome of_one = [&](const auto&, const std::vector<Tensor>& vectors) { return multiply(vectors); };
+    return spectrum_of(run_lanczos(of_one, {space}, type, options, progress).front(), space.size, options.sigma);
+  }
   require_undivided(options, space.part != nullptr);
   const auto one = [&](const Tensor& v) { return multiply({v}).front(); };
   return measure_dense(one, space.size, type, options, progress);
@@ -117,16 +113,7 @@ std::vector<Spectrum> measure_spectra(const ProductsOfSome& multiply, const std:
                                       const at::TensorOptions& type, const SpectrumOptions& options,
                                       const SpectrumProgress& progress) {
   require_valid(options, /*blocks=*/true);
-  std::vector<std::vector<Tridiagonal>> results(spaces.size());
-  for (int64_t probe = 0; probe < options.probes; ++probe) {
-    std::vector<Lanczos> processes;
-    for (const VectorSpace& space : spaces) processes.push_back(make_lanczos(space, type, options, probe));
-    const auto report = [&](int64_t done, const Tridiagonal& so_far) {
-      if (progress) progress(probe * options.steps + done, options.probes * options.steps, extremes_so_far(so_far));
-    };
-    std::vector<Tridiagonal> ended = run_together(std::move(processes), multiply, report);
-    for (size_t i = 0; i < spaces.size(); ++i) results[i].push_back(std::move(ended[i]));
-  }
+  const std::vector<std::vector<Tridiagonal>> results = run_lanczos(multiply, spaces, type, options, progress);
   std::vector<Spectrum> spectra;
   for (size_t i = 0; i < spaces.size(); ++i) spectra.push_back(spectrum_of(results[i], spaces[i].size, options.sigma));
   return spectra;

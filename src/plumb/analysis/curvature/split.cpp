@@ -1,7 +1,5 @@
 #include "plumb/analysis/curvature/split.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "plumb/analysis/curvature/gauss_newton.h"
@@ -16,10 +14,8 @@ constexpr int64_t kHessianPart = 0, kGaussNewtonPart = 1, kAllParameters = -1;
 
 /// The extremes of the three matrices, given the products with H and with G.
 SplitExtremes extremes_of_split(const LinearOperator& hessian, const LinearOperator& gauss_newton, int64_t n,
-                                const at::TensorOptions& type, int64_t steps, uint64_t seed, const std::string& name,
-                                const SplitProgress& progress) {
-  const auto extremes = [&](const char* matrix, const LinearOperator& multiply) {
-    if (progress) progress(fmt::format("{} of {}", matrix, name));
+                                const at::TensorOptions& type, int64_t steps, uint64_t seed) {
+  const auto extremes = [&](const LinearOperator& multiply) {
     SpectrumOptions options;
     options.steps = steps;
     options.seed = seed;
@@ -27,11 +23,7 @@ SplitExtremes extremes_of_split(const LinearOperator& hessian, const LinearOpera
     return Extremes{spectrum.max, spectrum.min};
   };
   const LinearOperator rest = [&](const Tensor& v) { return hessian(v) - gauss_newton(v); };
-  SplitExtremes split;
-  split.hessian = extremes("Hessian", hessian);
-  split.gauss_newton = extremes("Gauss-Newton part", gauss_newton);
-  split.rest = extremes("rest", rest);
-  return split;
+  return {extremes(hessian), extremes(gauss_newton), extremes(rest)};
 }
 
 /// `positive`: the matrix has no negative eigenvalues.
@@ -73,7 +65,7 @@ void describe(Fields& field, ExtremeOverSeeds& extreme) {
 }
 
 CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& micro_batches,
-                                       const CurvatureSplitOptions& options, const SplitProgress& progress) {
+                                       const CurvatureSplitOptions& options) {
   const at::TensorOptions& type = model.parameters().options();
   HessianOptions hessian_options;
   hessian_options.label_smoothing = options.label_smoothing;
@@ -97,13 +89,13 @@ CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& m
       return [&products, part, block](const Tensor& v) { return products({part, block}, {v}).front(); };
     };
     result.whole = extremes_of_split(matrix(kHessianPart, kAllParameters), matrix(kGaussNewtonPart, kAllParameters),
-                                     hessian.size(), type, options.steps, options.seed, "all parameters", progress);
+                                     hessian.size(), type, options.steps, options.seed);
     if (options.layer_steps < 1) return;
     for (int64_t i = 0; i < std::ssize(blocks); ++i) {
       const ParameterBlock& block = blocks[static_cast<size_t>(i)];
       result.layers.push_back({block.id, block.size,
                                extremes_of_split(matrix(kHessianPart, i), matrix(kGaussNewtonPart, i), block.size, type,
-                                                 options.layer_steps, options.seed, to_string(block.id), progress)});
+                                                 options.layer_steps, options.seed)});
     }
   });
   return result;

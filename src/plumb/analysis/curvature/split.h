@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -81,14 +79,11 @@ using Extremes = CurvatureSplit::Matrix;
 using SplitExtremes = CurvatureSplit::Ends;
 void describe(Fields& field, Extreme& extreme);
 
-/// Called with the name of each matrix before it is measured.
-using SplitProgress = std::function<void(const std::string&)>;
-
 /// The loss is the model's mean cross-entropy over all target tokens of the micro-batches, without dropout. Throws
 /// Error if `steps` is less than 1. All processes of a group must call it with the same arguments; only rank 0 gets the
 /// result, the others an empty one.
 CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& micro_batches,
-                                       const CurvatureSplitOptions& options, const SplitProgress& progress = {});
+                                       const CurvatureSplitOptions& options);
 
 /// An eigenvalue over several initializations.
 struct ExtremeOverSeeds {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "plumb/base/error.h"
 #include "plumb/ops/exponential_rule.h"
 #include "plumb/ops/index.h"
@@ -31,7 +33,8 @@ struct FastWeightState final : AttentionState {
 
 }  // namespace
 
-FastWeights::FastWeights(const AttentionShape& shape, Rule rule) : heads_(shape.heads), rule_(rule) {
+FastWeights::FastWeights(const AttentionShape& shape, Rule rule, int64_t features, FeatureMap map)
+    : heads_(shape.heads), rule_(rule), features_(features), map_(std::move(map)) {
   if (shape.positions && shape.positions->biased()) {
     throw Error("these positions add to attention scores, which fast weights do not have",
                 "choose model.positions = \"rotary\", \"sinusoidal\", \"learned\" or \"none\", or attention = "
@@ -39,6 +42,8 @@ FastWeights::FastWeights(const AttentionShape& shape, Rule rule) : heads_(shape.
   }
 }
 
+Tensor FastWeights::query_features(const Tensor& query, const ForwardContext&) const { return map_(query); }
+Tensor FastWeights::key_features(const Tensor& key, const ForwardContext&) const { return map_(key); }
 Tensor FastWeights::write_strength(const Tensor&) const { return {}; }
 Tensor FastWeights::log_decay(const Tensor&) const { return {}; }
 
@@ -49,7 +54,7 @@ Tensor FastWeights::by_head(const Tensor& x) const {
 
 AttentionWork FastWeights::work() const {
   const auto heads = static_cast<double>(heads_.heads);
-  const double matrix = static_cast<double>(features()) * static_cast<double>(heads_.size);
+  const double matrix = static_cast<double>(features_) * static_cast<double>(heads_.size);
   return {.per_query = heads * (matrix + feature_work()),
           .per_key =
               heads * matrix * (rule_ == Rule::delta ? 2 : 1) + static_cast<double>(heads_.kv_heads) * feature_work()};

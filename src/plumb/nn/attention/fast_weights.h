@@ -19,8 +19,13 @@ class FastWeights : public Attention {
     delta
   };
 
-  /// Throws Error if the shape's positions add to attention scores, which fast weights do not have.
-  FastWeights(const AttentionShape& shape, Rule rule);
+  /// φ of queries or keys, or log φ for the rule `exponential_sum`, for any number of heads: (tokens, heads, size) →
+  /// (tokens, heads, features).
+  using FeatureMap = std::function<Tensor(const Tensor&)>;
+
+  /// `features`: the number that φ gives a head. `map` may be empty in a class that overrides query_features and
+  /// key_features. Throws Error if the shape's positions add to attention scores, which fast weights do not have.
+  FastWeights(const AttentionShape& shape, Rule rule, int64_t features, FeatureMap map);
 
   Tensor self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal,
               const ForwardContext& context) const override;
@@ -35,14 +40,11 @@ class FastWeights : public Attention {
   AttentionWork work() const override;
 
  protected:
-  /// The number of features that φ gives a head.
-  [[nodiscard]] virtual int64_t features() const = 0;
   /// Multiply-adds of the matrix products in φ of one head's query or key.
   [[nodiscard]] virtual double feature_work() const { return 0; }
-  /// φ of queries or keys, or log φ for the rule `exponential_sum`, for any number of heads: (tokens, heads, size) →
-  /// (tokens, heads, features).
-  [[nodiscard]] virtual Tensor query_features(const Tensor& query, const ForwardContext& context) const = 0;
-  [[nodiscard]] virtual Tensor key_features(const Tensor& key, const ForwardContext& context) const = 0;
+  /// The map, unless φ depends on the context, or differs between queries and keys.
+  [[nodiscard]] virtual Tensor query_features(const Tensor& query, const ForwardContext& context) const;
+  [[nodiscard]] virtual Tensor key_features(const Tensor& key, const ForwardContext& context) const;
   /// β of the delta rule, from x, the input of the key and value projections: (tokens, d) → (tokens, heads).
   [[nodiscard]] virtual Tensor write_strength(const Tensor& x) const;
   /// g ≤ 0 of the delta rule, from x: (tokens, d) → (tokens, heads, features) or (tokens, heads, 1); undefined: nothing
@@ -70,6 +72,8 @@ class FastWeights : public Attention {
 
   ops::HeadShape heads_;
   Rule rule_;
+  int64_t features_;
+  FeatureMap map_;
 };
 
 }  // namespace plumb

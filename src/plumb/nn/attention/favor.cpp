@@ -55,14 +55,9 @@ namespace {
 class Favor final : public FastWeights {
  public:
   Favor(const AttentionShape& shape, const FavorOptions& options)
-      : FastWeights(shape, Rule::exponential_sum),
-        name_(shape.name),
-        size_(shape.heads.size),
-        count_(options.features > 0 ? options.features : usual(shape.heads.size)),
-        redraw_(options.redraw) {}
+      : Favor(shape, options.features > 0 ? options.features : usual(shape.heads.size), options.redraw) {}
 
  protected:
-  int64_t features() const override { return count_; }
   double feature_work() const override { return static_cast<double>(count_ * size_); }
   Tensor query_features(const Tensor& query, const ForwardContext& context) const override {
     return at::matmul(scaled(query), directions(context, query).t());
@@ -72,6 +67,13 @@ class Favor final : public FastWeights {
   }
 
  private:
+  Favor(const AttentionShape& shape, int64_t count, int64_t redraw)
+      : FastWeights(shape, Rule::exponential_sum, count, {}),
+        name_(shape.name),
+        size_(shape.heads.size),
+        count_(count),
+        redraw_(redraw) {}
+
   /// size·ln(size), as required by Theorem 4 of the paper up to a constant, but at least size.
   static int64_t usual(int64_t size) {
     const auto s = static_cast<double>(size);

@@ -36,9 +36,8 @@ Tensor unit_features(const Tensor& x) {
 class GatedDelta final : public FastWeights {
  public:
   GatedDelta(Parameters& parameters, const AttentionShape& shape, bool by_feature)
-      : FastWeights(shape, Rule::delta),
+      : FastWeights(shape, Rule::delta, shape.heads.size, unit_features),
         heads_(shape.heads.heads),
-        size_(shape.heads.size),
         each_(by_feature ? shape.heads.size : 1),
         beta_(parameters.add(shape.name + ".beta.weight", {heads_, shape.d_model}, Role::weight)) {
     if (by_feature) {
@@ -53,9 +52,6 @@ class GatedDelta final : public FastWeights {
   }
 
  protected:
-  int64_t features() const override { return size_; }
-  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return unit_features(query); }
-  Tensor key_features(const Tensor& key, const ForwardContext&) const override { return unit_features(key); }
   Tensor write_strength(const Tensor& x) const override {
     return at::sigmoid(ops::matrix_product(x, beta_, false, true));
   }
@@ -67,7 +63,6 @@ class GatedDelta final : public FastWeights {
 
  private:
   int64_t heads_;
-  int64_t size_;
   int64_t each_;     // decays per head
   Tensor beta_;      // w_β, (heads, d)
   Tensor down_;      // W↓, (size, d)

@@ -48,8 +48,8 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
 }
 
 void MultiHeadAttention::add_value_residual(Parameters& parameters, const std::string& prefix) {
-  value_residual_.emplace(parameters, prefix);
-  by_head_.push_back(parameters.all().back().value);
+  value_residual_ = parameters.add_constant(prefix + ".value_residual.weight", {2}, 0.5);
+  by_head_.push_back(value_residual_);
 }
 
 void MultiHeadAttention::divide(LayerDivision& division) {
@@ -104,7 +104,8 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
     query_key =
         at::cat({scaled_units(query_key.narrow(1, 0, width)), scaled_units(query_key.narrow(1, width, kv_width))}, 1);
   }
-  if (value_residual_) value = (*value_residual_)(value, pass.first_values);
+  if (value_residual_.defined())
+    value = value_residual_.select(0, 0) * value + value_residual_.select(0, 1) * pass.first_values;
   if (value_norm_) value = normalized(value, *value_norm_, context);
   return at::cat({query_key, value}, 1);
 }

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "plumb/nn/attention/attention.h"
-#include "plumb/nn/attention/value_residual.h"
 #include "plumb/nn/linear.h"
 #include "plumb/nn/norm/norm.h"
 
@@ -54,6 +52,8 @@ struct AttentionPass {
 /// √size·(s∘n(q))·(s∘n(k)) with n(x) = x/‖x‖; the factor √d_model lets Adam change s as fast as the matrices.
 /// With gate, also gate.weight (width, d_model): W^O reads attention(Q, K, V) ⊙ σ(W_g·x), x the input of the queries
 /// (Qiu et al. 2025, arXiv 2505.06708).
+/// With add_value_residual, also value_residual.weight (2): λ₁ and λ₂, initially ½ each, in v ← λ₁·v + λ₂·v₁, where v₁
+/// is the value of the same token in the first layer of the stack (Zhou et al. 2024, arXiv 2410.17897).
 /// With lora, also q_lora, k_lora, v_lora, out_lora and gate_lora (.a and .b) for the matrices it adapts: parts of
 /// in_proj_weight, out_proj.weight and gate.weight (nn/linear.h).
 class MultiHeadAttention {
@@ -99,7 +99,7 @@ class MultiHeadAttention {
   [[nodiscard]] Tensor scaled_units(const Tensor& x) const;
   /// Whether `prepared` changes anything.
   [[nodiscard]] bool prepares() const {
-    return query_norm_ || query_key_scale_.defined() || value_norm_ || rotates() || value_residual_;
+    return query_norm_ || query_key_scale_.defined() || value_norm_ || rotates() || value_residual_.defined();
   }
   /// Query, key and value side by side as attention sees them: queries and keys normalized and rotated (with
   /// unit_query_key, rotated and normalized), values mixed with those of the first layer and normalized.
@@ -120,7 +120,7 @@ class MultiHeadAttention {
   Tensor query_key_scale_;            // (kv_width): gains divided by √d_model, or undefined
   std::shared_ptr<RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
-  std::optional<ValueResidual> value_residual_;
+  Tensor value_residual_;        // (2), or undefined
   std::vector<Tensor> by_head_;  // parameters that act on each head: of the norms and the value residual
   Group group_;                  // the ranks that divide the heads
 };

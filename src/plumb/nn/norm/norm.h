@@ -18,7 +18,7 @@ class Norm {
   virtual ~Norm() = default;
   [[nodiscard]] virtual Tensor operator()(const Tensor& x, const ForwardContext& context) const = 0;
 
-  /// Whether a training pass can be computed again in its backward pass (ForwardContext::again).
+  /// Whether a training pass can be computed again in its backward pass (ForwardContext::recompute).
   [[nodiscard]] virtual bool repeatable() const { return true; }
 };
 

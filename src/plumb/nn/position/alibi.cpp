@@ -50,21 +50,12 @@ class DistancePenalty final : public RelativePositions {
   std::vector<double> own_;     // those of the heads that are computed
 };
 
-class Alibi final : public Positions {
- public:
-  explicit Alibi(int64_t heads) : penalty_(std::make_shared<DistancePenalty>(heads)) {}
-  std::shared_ptr<RelativePositions> within(Parameters&, const std::string&) override { return penalty_; }
-
- private:
-  std::shared_ptr<RelativePositions> penalty_;
-};
-
 const bool kAlibiRegistered = positions().add(
     "alibi",
     "score − 2^(−8h/heads)·abs(i − j); for numbers of heads that are not a power of two, as in the paper's code",
     "Press et al. 2021, arXiv 2108.12409",
     [](Parameters&, const std::string&, const PositionShape& shape, const Options&) {
-      return std::make_unique<Alibi>(shape.heads);
+      return std::make_unique<Positions>(std::make_shared<DistancePenalty>(shape.heads));
     });
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "plumb/base/options.h"
 #include "plumb/base/registry.h"
@@ -29,24 +30,25 @@ struct PositionShape {
 
 class Positions {
  public:
+  /// `within`: the part that acts within self-attention, if all layers share it.
+  explicit Positions(std::shared_ptr<RelativePositions> within = nullptr) : within_(std::move(within)) {}
   virtual ~Positions() = default;
 
   /// Vectors of at least positions 0 … length − 1, (≥ length, d_model), to add to the embeddings; undefined if the
   /// encoding adds none. Throws Error if length exceeds `longest`.
-  [[nodiscard]] virtual Tensor table(int64_t length) {
-    (void)length;
-    return {};
-  }
+  [[nodiscard]] virtual Tensor table(int64_t /*length*/) { return {}; }
 
   /// The largest number of positions supported.
   [[nodiscard]] virtual int64_t longest() const { return std::numeric_limits<int64_t>::max(); }
 
   /// The part that acts within one self-attention, whose parameters begin with `prefix`; null if there is none.
-  [[nodiscard]] virtual std::shared_ptr<RelativePositions> within(Parameters& parameters, const std::string& prefix) {
-    (void)parameters;
-    (void)prefix;
-    return nullptr;
+  [[nodiscard]] virtual std::shared_ptr<RelativePositions> within(Parameters& /*parameters*/,
+                                                                  const std::string& /*prefix*/) {
+    return within_;
   }
+
+ private:
+  std::shared_ptr<RelativePositions> within_;
 };
 
 /// Makes an encoding with its own options, which have been checked. `prefix` names the parameters that exist once per

@@ -130,23 +130,13 @@ class Rotation final : public RelativePositions {
   GrowingTable table_;
 };
 
-class Rotary final : public Positions {
- public:
-  Rotary(const RotaryOptions& options, int64_t size) {
-    validate(options, size);
-    rotation_ = std::make_shared<Rotation>(options, size);
-  }
-  std::shared_ptr<RelativePositions> within(Parameters&, const std::string&) override { return rotation_; }
-
- private:
-  std::shared_ptr<RelativePositions> rotation_;
-};
-
 const bool kRotaryRegistered = positions().add(
     "rotary", "features (2m, 2m + 1) of each head's query and key are rotated by the angle p·theta^(−2m/size)",
     "Su et al. 2021, arXiv 2104.09864",
     [](Parameters&, const std::string&, const PositionShape& shape, const Options& options) {
-      return std::make_unique<Rotary>(options.as<RotaryOptions>(), shape.size());
+      const auto& own = options.as<RotaryOptions>();
+      validate(own, shape.size());
+      return std::make_unique<Positions>(std::make_shared<Rotation>(own, shape.size()));
     },
     Options(RotaryOptions()));
 

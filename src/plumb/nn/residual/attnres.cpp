@@ -36,7 +36,7 @@ class AttnResScheme final : public ResidualScheme {
       reader.norm = plumb::norms().at("rmsnorm").make(parameters, prefix + ".norm", shape.d_model, shape.norm_eps);
       readers_.push_back(std::move(reader));
     }
-    final_norm_ = FinalNorm(parameters, shape);
+    add_final_norm(parameters, shape);
   }
 
   Stream enter(const Tensor& x, ForwardContext&) const override { return {x, {}, {x}}; }
@@ -58,8 +58,6 @@ class AttnResScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
-
  private:
   struct Reader {
     Tensor query;  // (d)
@@ -79,7 +77,6 @@ class AttnResScheme final : public ResidualScheme {
   int64_t block_;
   SubLayerNorms norms_;
   std::vector<Reader> readers_;  // [sub-layer]: for the next one, or the end of the stack
-  FinalNorm final_norm_;
 };
 
 const bool kAttnResRegistered = add_residual_scheme<AttnResScheme, AttnResOptions>(

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "plumb/nn/residual/sub_layer_norms.h"
+#include "plumb/nn/residual/tensor2tensor.h"
 
 namespace plumb {
 
@@ -21,30 +21,14 @@ DeepnormConstants deepnorm_constants(const ModelDepth& depth, bool decoder) {
 
 namespace {
 
-class DeepnormScheme final : public ResidualScheme {
- public:
-  DeepnormScheme(Parameters& parameters, const StackShape& shape)
-      : alpha_(deepnorm_constants(shape.model, shape.stack == StackKind::decoder).alpha),
-        norms_(parameters, shape, "norm") {}
-
-  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const Tensor y = watched_forward(f, stream.x, context);
-    const Tensor sum = context.add_dropout(alpha_ * stream.x, y);
-    context.show({f.id, Point::sum}, sum);
-    stream.x = norms_.at(f)(sum, context);
-    context.show({f.id, Point::stream}, stream.x);
-  }
-
- private:
-  double alpha_;
-  SubLayerNorms norms_;
-};
-
-const bool kDeepnormRegistered = add_residual_scheme<DeepnormScheme>(
+const bool kDeepnormRegistered = add_tensor2tensor_scheme(
     "deepnorm", "DeepNorm",
     "x ← norm(α·x + dropout(f(x))); α = (2N)^(1/4) in a single stack of N layers; with N encoder and M decoder layers "
     "0.81·(N⁴M)^(1/16) in the encoder, (3M)^(1/4) in the decoder; with the initialization `deepnorm`",
-    "Wang et al. 2022, arXiv 2203.00555");
+    "Wang et al. 2022, arXiv 2203.00555", "", [](const StackShape& shape, int64_t, int64_t) {
+      const double alpha = deepnorm_constants(shape.model, shape.stack == StackKind::decoder).alpha;
+      return SubLayerProcessing{.postprocess = "dan", .carried = alpha};
+    });
 
 }  // namespace
 }  // namespace plumb

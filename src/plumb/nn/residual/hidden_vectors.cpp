@@ -5,8 +5,6 @@ namespace plumb {
 HiddenVectorsScheme::HiddenVectorsScheme(Parameters& parameters, const StackShape& shape, int64_t count)
     : shape_(shape), count_(count), norms_(parameters, shape, "norm") {}
 
-void HiddenVectorsScheme::add_final_norm(Parameters& parameters) { final_norm_ = FinalNorm(parameters, shape_); }
-
 Stream HiddenVectorsScheme::enter(const Tensor& x, ForwardContext&) const {
   return {x, x.unsqueeze(1).expand({-1, count_, -1}).contiguous()};
 }
@@ -21,7 +19,7 @@ void HiddenVectorsScheme::apply(Stream& stream, const SubLayer& f, ForwardContex
 }
 
 Tensor HiddenVectorsScheme::leave(const Stream& stream, ForwardContext& context) const {
-  return final_norm_(stream.second.sum(1), context);
+  return ResidualScheme::leave({stream.second.sum(1)}, context);
 }
 
 }  // namespace plumb

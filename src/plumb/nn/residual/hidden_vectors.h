@@ -23,11 +23,8 @@ class HiddenVectorsScheme : public ResidualScheme {
     Tensor write;  // (tokens, n)
   };
 
-  /// Adds the norms of the sub-layers.
+  /// Adds the norms of the sub-layers; a scheme's constructor calls add_final_norm last.
   HiddenVectorsScheme(Parameters& parameters, const StackShape& shape, int64_t count);
-
-  /// Adds the norm of the output. Call it last in a scheme's constructor.
-  void add_final_norm(Parameters& parameters);
 
   /// The coefficients of sub-layer k, from 0, for hidden vectors (tokens, n, d).
   [[nodiscard]] virtual Coefficients coefficients(size_t k, const Tensor& hidden,
@@ -40,7 +37,6 @@ class HiddenVectorsScheme : public ResidualScheme {
   StackShape shape_;
   int64_t count_;
   SubLayerNorms norms_;
-  FinalNorm final_norm_;
 };
 
 }  // namespace plumb

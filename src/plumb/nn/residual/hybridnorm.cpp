@@ -5,62 +5,32 @@
 // and one norm at the end of the stack, which is in the paper's code but not in its text. HybridNorm*, which the paper
 // prefers, treats the first layer as Pre-LN, x ← x + dropout(f(norm(x))) in all of its sub-layers, and keeps the norms
 // within attention. The last sub-layer of a layer is treated as feed-forward, also with model.parallel.
-#include "plumb/nn/residual/sub_layer_norms.h"
+#include "plumb/nn/residual/tensor2tensor.h"
 
 namespace plumb {
 namespace {
 
-class HybridNormScheme final : public ResidualScheme {
- public:
-  HybridNormScheme(Parameters& parameters, const StackShape& shape, int64_t pre_layers)
-      : sub_layers_(shape.sub_layers), pre_layers_(pre_layers) {
-    for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
-      norms_.push_back(layer < pre_layers || position + 1 == sub_layers_
-                           ? make_sub_layer_norm(parameters, shape, "norm", layer, position)
-                           : nullptr);
-    });
-    final_norm_ = FinalNorm(parameters, shape);
-  }
-
-  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const auto& norm = norms_[static_cast<size_t>(f.layer() * sub_layers_ + f.position)];
-    const Tensor read = norm ? (*norm)(stream.x, context) : stream.x;
-    const Tensor& carried = f.layer() < pre_layers_ ? stream.x : read;
-    stream.x = context.add_dropout(carried, watched_forward(f, read, context));
-    context.show({f.id, Point::sum}, stream.x);
-    context.show({f.id, Point::stream}, stream.x);
-  }
-
-  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
-
- private:
-  int64_t sub_layers_;
-  int64_t pre_layers_;
-  std::vector<std::unique_ptr<Norm>> norms_;  // [sub-layer]; null: reads the stream unnormalized
-  FinalNorm final_norm_;
-};
+/// Pre-LN in the first `pre_layers` layers.
+ProcessingOf hybrid(int64_t pre_layers) {
+  return [pre_layers](const StackShape& shape, int64_t layer, int64_t position) -> SubLayerProcessing {
+    if (layer < pre_layers) return {"n", "da"};
+    if (position + 1 < shape.sub_layers) return {"", "da"};
+    return {.preprocess = "n", .postprocess = "da", .carries_read = true};
+  };
+}
 
 constexpr Prescription kNormsWithinAttention{.qkv_norm = true};
 
-const bool kHybridNormRegistered = residual_schemes().add(
-    "hybridnorm",
+const bool kHybridNormRegistered = add_tensor2tensor_scheme(
+    "hybridnorm", "HybridNorm",
     "attention: x ← x + dropout(f(x)), with the norm over the queries, keys and values of each head; feed-forward: y = "
     "norm(x), x ← y + dropout(f(y)); and one norm at the end of each stack",
-    "Zhuo et al. 2025, arXiv 2503.04598",
-    {[](Parameters& parameters, const StackShape& shape, const Options&) {
-       return std::make_unique<HybridNormScheme>(parameters, shape, 0);
-     },
-     kNormsWithinAttention});
-const bool kHybridNormNamed = residual_schemes().named("hybridnorm", "HybridNorm");
+    "Zhuo et al. 2025, arXiv 2503.04598", "n", hybrid(0), kNormsWithinAttention);
 
-const bool kHybridNormStarRegistered = residual_schemes().add(
-    "hybridnorm-star", "HybridNorm*: `hybridnorm` with x ← x + dropout(f(norm(x))) in the first layer of each stack",
-    "Zhuo et al. 2025, arXiv 2503.04598",
-    {[](Parameters& parameters, const StackShape& shape, const Options&) {
-       return std::make_unique<HybridNormScheme>(parameters, shape, 1);
-     },
-     kNormsWithinAttention});
-const bool kHybridNormStarNamed = residual_schemes().named("hybridnorm-star", "HybridNorm*");
+const bool kHybridNormStarRegistered = add_tensor2tensor_scheme(
+    "hybridnorm-star", "HybridNorm*",
+    "HybridNorm*: `hybridnorm` with x ← x + dropout(f(norm(x))) in the first layer of each stack",
+    "Zhuo et al. 2025, arXiv 2503.04598", "n", hybrid(1), kNormsWithinAttention);
 
 }  // namespace
 }  // namespace plumb

@@ -34,7 +34,7 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
     for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
       connections_.push_back(make_connections(parameters, layer, position, options.dynamic));
     });
-    add_final_norm(parameters);
+    add_final_norm(parameters, shape);
   }
 
  private:

@@ -11,10 +11,10 @@ double start(int64_t layers) { return layers <= 18 ? 0.1 : layers <= 24 ? 1e-5 :
 class LayerScaleScheme final : public ResidualScheme {
  public:
   LayerScaleScheme(Parameters& parameters, const StackShape& shape)
-      : shape_(shape),
-        norms_(parameters, shape, "norm"),
-        final_norm_(parameters, shape),
-        scales_(sub_layer_vectors(parameters, shape, "layer_scale", start(shape.layers))) {}
+      : shape_(shape), norms_(parameters, shape, "norm") {
+    add_final_norm(parameters, shape);
+    scales_ = sub_layer_vectors(parameters, shape, "layer_scale", start(shape.layers));
+  }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor y = watched_forward(f, norms_.at(f)(stream.x, context), context);
@@ -22,12 +22,9 @@ class LayerScaleScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
-
  private:
   StackShape shape_;
   SubLayerNorms norms_;
-  FinalNorm final_norm_;
   std::vector<Tensor> scales_;  // [sub-layer]: (d_model)
 };
 

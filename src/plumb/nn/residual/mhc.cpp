@@ -38,7 +38,7 @@ class MhcScheme final : public HiddenVectorsScheme {
     for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
       connections_.push_back(make_connections(parameters, layer, position));
     });
-    add_final_norm(parameters);
+    add_final_norm(parameters, shape);
   }
 
  private:

@@ -51,11 +51,6 @@ class NgptScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    context.show({{shape_.stack}, Point::result}, stream.x);
-    return stream.x;
-  }
-
  private:
   StackShape shape_;
   double root_;  // √d

@@ -1,5 +1,6 @@
 #include "plumb/nn/residual/residual.h"
 
+#include "plumb/nn/residual/sub_layer_norms.h"
 #include "plumb/nn/residual/tensor2tensor.h"
 
 namespace plumb {
@@ -9,6 +10,10 @@ Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& c
   Tensor output = f.forward(input);
   context.show({f.id, Point::output}, output);
   return output;
+}
+
+void ResidualScheme::add_final_norm(Parameters& parameters, const StackShape& shape) {
+  final_norm_ = make_final_norm(parameters, shape);
 }
 
 Registry<ResidualFactory>& residual_schemes() {

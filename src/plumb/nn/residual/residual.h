@@ -13,6 +13,7 @@
 #include "plumb/nn/context.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/nn/model_depth.h"
+#include "plumb/nn/norm/norm.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
@@ -45,6 +46,8 @@ struct SubLayer {
 /// f(input), with both shown to observers as Point::input and Point::output.
 Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& context);
 
+struct StackShape;
+
 /// Decides what a sub-layer reads and how its output is added to the stream. It treats each token independently, so
 /// incremental decoding uses the same code.
 class ResidualScheme {
@@ -54,10 +57,19 @@ class ResidualScheme {
   virtual Stream enter(const Tensor& x, ForwardContext&) const { return {x}; }
   /// Runs one sub-layer and updates the stream.
   virtual void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const = 0;
-  /// The output of the stack, (tokens, d_model).
-  virtual Tensor leave(const Stream& stream, ForwardContext&) const { return stream.x; }
+  /// The output of the stack, (tokens, d_model): stream.x, through the final norm if the scheme has one.
+  virtual Tensor leave(const Stream& stream, ForwardContext& context) const {
+    return final_norm_ ? (*final_norm_)(stream.x, context) : stream.x;
+  }
   /// Whether initialization ends with a forward pass of Pass::profiling, in which the scheme sets parameters.
   [[nodiscard]] virtual bool profiled() const { return false; }
+
+ protected:
+  /// Declares the norm at the end of the stack, "encoder.norm".
+  void add_final_norm(Parameters& parameters, const StackShape& shape);
+
+ private:
+  std::unique_ptr<Norm> final_norm_;  // or null
 };
 
 /// The shape of the stack that a scheme is built for: `layers` layers of `sub_layers` sub-layers each.

@@ -10,7 +10,7 @@ namespace {
 class ResidualDualScheme final : public ResidualScheme {
  public:
   ResidualDualScheme(Parameters& parameters, const StackShape& shape)
-      : stack_(shape.stack), norms_(parameters, shape, "norm"), final_norm_(make_final_norm(parameters, last(shape))) {}
+      : norms_(parameters, shape, "norm"), sum_norm_(make_final_norm(parameters, last(shape))) {}
 
   Stream enter(const Tensor& x, ForwardContext&) const override { return {x, x}; }
 
@@ -23,14 +23,12 @@ class ResidualDualScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
     if (context.watched()) {
       const at::NoGradGuard no_graph;
-      context.show({f.id, Point::representation}, stream.x + (*final_norm_)(stream.second, context));
+      context.show({f.id, Point::representation}, leave(stream, context));
     }
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = stream.x + (*final_norm_)(stream.second, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
+    return stream.x + (*sum_norm_)(stream.second, context);
   }
 
  private:
@@ -40,9 +38,8 @@ class ResidualDualScheme final : public ResidualScheme {
     return shape;
   }
 
-  StackKind stack_;
   SubLayerNorms norms_;
-  std::unique_ptr<Norm> final_norm_;
+  std::unique_ptr<Norm> sum_norm_;  // of r
 };
 
 const bool kResidualDualRegistered = add_residual_scheme<ResidualDualScheme>(

@@ -18,8 +18,9 @@ class SiameseNormScheme final : public ResidualScheme {
         second_norms_(parameters, shape, "second_norm"),
         inner_norms_(parameters, shape, "inner_norm"),
         last_norm_(make_final_norm(parameters, shape, "first_norm")),
-        last_second_norm_(make_final_norm(parameters, shape, "second_norm")),
-        final_norm_(parameters, shape) {}
+        last_second_norm_(make_final_norm(parameters, shape, "second_norm")) {
+    add_final_norm(parameters, shape);
+  }
 
   Stream enter(const Tensor& x, ForwardContext&) const override { return {x, x}; }
 
@@ -35,7 +36,7 @@ class SiameseNormScheme final : public ResidualScheme {
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
     const Tensor both = (*last_norm_)(stream.x, context) + (*last_second_norm_)(stream.second, context);
-    return final_norm_(both, context);
+    return ResidualScheme::leave({both}, context);
   }
 
  private:
@@ -44,7 +45,6 @@ class SiameseNormScheme final : public ResidualScheme {
   SubLayerNorms inner_norms_;
   std::unique_ptr<Norm> last_norm_;
   std::unique_ptr<Norm> last_second_norm_;
-  FinalNorm final_norm_;
 };
 
 const bool kSiameseNormRegistered = add_residual_scheme<SiameseNormScheme>(

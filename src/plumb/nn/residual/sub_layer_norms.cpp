@@ -18,16 +18,11 @@ std::vector<Tensor> sub_layer_vectors(Parameters& parameters, const StackShape& 
   return vectors;
 }
 
-std::unique_ptr<Norm> make_sub_layer_norm(Parameters& parameters, const StackShape& shape, const std::string& name,
-                                          int64_t layer, int64_t position) {
-  const std::string prefix = fmt::format("{}{}{}", layer_prefix(shape, layer), name, position + 1);
-  return norms().at(shape.norm).make(parameters, prefix, shape.d_model, shape.norm_eps);
-}
-
 SubLayerNorms::SubLayerNorms(Parameters& parameters, const StackShape& shape, const std::string& name)
     : sub_layers_(shape.sub_layers) {
   for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
-    norms_.push_back(make_sub_layer_norm(parameters, shape, name, layer, position));
+    const std::string prefix = fmt::format("{}{}{}", layer_prefix(shape, layer), name, position + 1);
+    norms_.push_back(norms().at(shape.norm).make(parameters, prefix, shape.d_model, shape.norm_eps));
   });
 }
 

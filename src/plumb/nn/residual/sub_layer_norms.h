@@ -31,10 +31,6 @@ void for_each_sub_layer(const StackShape& shape, const Visit& visit) {
 std::vector<Tensor> sub_layer_vectors(Parameters& parameters, const StackShape& shape, const std::string& name,
                                       double value);
 
-/// The norm "STACK.layers.I.NAMEk" of the stack's kind for the sub-layer at `position`, from 0; k = position + 1.
-std::unique_ptr<Norm> make_sub_layer_norm(Parameters& parameters, const StackShape& shape, const std::string& name,
-                                          int64_t layer, int64_t position);
-
 /// Norms of the stack's kind, named "STACK.layers.I.NAMEk", where k is the position of the sub-layer from 1.
 class SubLayerNorms {
  public:
@@ -51,23 +47,5 @@ class SubLayerNorms {
 /// A norm at the end of a stack: "encoder.norm".
 std::unique_ptr<Norm> make_final_norm(Parameters& parameters, const StackShape& shape,
                                       const std::string& name = "norm");
-
-/// The norm whose output is that of the stack.
-class FinalNorm {
- public:
-  FinalNorm() = default;  // to be assigned
-  FinalNorm(Parameters& parameters, const StackShape& shape)
-      : stack_(shape.stack), norm_(make_final_norm(parameters, shape)) {}
-  /// norm(x), shown to observers as Point::result.
-  Tensor operator()(const Tensor& x, ForwardContext& context) const {
-    Tensor out = (*norm_)(x, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
-  }
-
- private:
-  StackKind stack_{};
-  std::unique_ptr<Norm> norm_;
-};
 
 }  // namespace plumb
