@@ -396,7 +396,7 @@ void add_get(CLI::App& data, Globals& globals) {
                             "plumb data get multi30k --out raw/multi30k", [arguments, &globals] {
                               const PublicDataSet& set = public_data_set(arguments->name);
                               const Json info = get_data_set(set, arguments->from, arguments->out);
-                              emit(globals, info, info.dump(2) + '\n');
+                              emit(globals, info, json_text(info));
                             });
   add_json_option(*verb, globals);
   std::vector<std::string> names;

@@ -191,9 +191,9 @@ void emit(const Globals& globals, const Json& result, const std::string& text) {
   if (globals.json.empty()) {
     print(text);
   } else if (globals.json == "-") {
-    print(result.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+    print(json_text(result));
   } else {
-    write_output_file(globals.json, result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_output_file(globals.json, json_text(result));
   }
 }
 
