@@ -18,11 +18,13 @@ PIP_ARGS   ?=
 UPGRADE    ?= --upgrade
 PYTHON     ?= python3
 VENV        = test -x '$(TORCH)/bin/pip' || $(PYTHON) -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && $(PYTHON) -m venv '$(TORCH)'; }
-LISTS       = scripts/packages.txt scripts/packages-lint.txt
+LISTS       = scripts/packages.txt scripts/packages-test.txt
+# Nothing if the build directory has tests already.
+NO_TESTS    = $$(test -e '$(BUILD)/CTestTestfile.cmake' || echo -DPLUMB_BUILD_TESTS=OFF -DPLUMB_BUILD_BENCHMARKS=OFF)
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error --parallel $(JOBS) $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable quick test mutations test-torch test-python headers wheel demo studies bench variants lint format sanitize fuzz search install package clean
+.PHONY: help packages setup setup-program build program installable quick test mutations test-torch test-python headers wheel demo studies bench variants lint format sanitize fuzz search install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -30,10 +32,14 @@ help:  ## List the targets
 	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… MUTATIONS_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=… UPGRADE=$(UPGRADE) PYTHON=$(PYTHON); SETUP=true skips the setup"
 
 packages:
-	@$(SETUP)
+	@$(SETUP) $(LISTS)
 
 setup: packages  ## Install packages, fetch the report's packages and configure; `build`, `test`, `demo` and `install` then work offline
-	cmake --preset release -B '$(BUILD)' $(CMAKE_ARGS)
+	cmake --preset release -B '$(BUILD)' -DPLUMB_BUILD_TESTS=ON -DPLUMB_BUILD_BENCHMARKS=ON $(CMAKE_ARGS)
+
+setup-program:
+	@$(SETUP)
+	cmake --preset release -B '$(BUILD)' $(NO_TESTS) $(CMAKE_ARGS)
 
 build: setup  ## Compile everything, optimized
 	cmake --build '$(BUILD)' --parallel $(JOBS)
@@ -45,8 +51,7 @@ test: build  ## Run all tests, and name the slowest
 	$(CTEST) --test-dir '$(BUILD)'
 	@scripts/test-notes.sh '$(BUILD)'
 
-mutations:  ## Count how many of 30 small mistakes in the library the tests notice, in BUILD-mutations; takes hours, goes on where it stopped
-	@$(SETUP)
+mutations: packages  ## Count how many of 30 small mistakes in the library the tests notice, in BUILD-mutations; takes hours, goes on where it stopped
 	scripts/mutations.py --build '$(BUILD)-mutations' --jobs $(JOBS) $(MUTATIONS_ARGS)
 
 test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtual environment
@@ -66,7 +71,7 @@ test-python: packages  ## Build the Python package, and run its tests with the n
 headers: packages  ## Compile all sources, without making code, against the headers of Debian 13 and of the PyTorch wheel in TORCH
 	scripts/check-headers.sh '$(BUILD)-headers' '$(TORCH)' $(JOBS)
 
-program: setup  ## Compile only the program, without tests and benchmarks
+program: setup-program  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
 
 wheel: packages  ## Write the Python package as a wheel, which holds for every PyTorch, to OUT/wheel
@@ -83,21 +88,21 @@ bench: build  ## Benchmark against the newest PyTorch and CTranslate2 (installed
 studies: program  ## Run all studies on the synthetic corpus
 	for study in layernorm residual_schemes initialization norm_placement fast_weights; do '$(BUILD)/plumb' study $$study --out "$(OUT)/$$study" || exit 1; done
 
-variants: build  ## Write docs/variants.md and the tables of docs/configuration.md from the registries and the keys
+variants: program  ## Write docs/variants.md and the tables of docs/configuration.md from the registries and the keys
 	'$(BUILD)/plumb' list --markdown > docs/variants.md.new
 	mv docs/variants.md.new docs/variants.md
 	'$(BUILD)/plumb' list --tables docs/configuration.md > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
 
-lint:  ## Run clang-format and clang-tidy (SINCE=REF: only files that differ from REF)
-	@$(SETUP) $(LISTS)
+lint: packages  ## Run clang-format and clang-tidy (SINCE=REF: only files that differ from REF)
+	@$(SETUP) scripts/packages-lint.txt
 	cmake --preset tidy -B '$(BUILD)-tidy' $(CMAKE_ARGS)
 	cmake --build '$(BUILD)-tidy' --target plumb_messages
 	scripts/lint.sh '$(BUILD)-tidy' $(JOBS)
 	scripts/lint-page.sh '$(BUILD)-tidy'
 
 format:  ## Format all sources
-	@$(SETUP) $(LISTS)
+	@$(SETUP) scripts/packages-lint.txt
 	git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' | xargs -0 clang-format -i
 
 sanitize: packages  ## Run all tests under the address and undefined-behavior sanitizers; SANITIZER=thread: data races
@@ -116,7 +121,7 @@ search: build  ## Search at random for what breaks, SECONDS for each kind; print
 	PLUMB_KILLS=200 PLUMB_SEARCH_SEED='$(SEED)' '$(BUILD)/tests/test_train' --gtest_filter='Killed.*'
 	PLUMB_FAULTS=1000 '$(BUILD)/tests/test_app' --gtest_filter='Border.ASystemCall*'
 
-installable: setup
+installable: setup-program
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
 
 install: installable  ## Install the program, the library and its headers under PREFIX

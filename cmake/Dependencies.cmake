@@ -1,4 +1,4 @@
-# Plumb's dependencies. scripts/packages.txt lists the Debian packages that provide them.
+# The program's dependencies. scripts/packages.txt lists the Debian packages that provide them.
 include(LibTorch)
 find_package(OpenMP REQUIRED)
 

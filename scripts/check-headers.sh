@@ -53,7 +53,7 @@ touch "$debian/status" "$usr"/{lib/libtorch_cpu.so,share/cmake/Torch/TorchConfig
 apt-get indextargets --format 'deb $(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
   sed -nE 's/ (bookworm|trixie)([a-z-]*) main$/ trixie\2 main/p' | sort -u > "$debian/sources" || true
 if [ -s "$debian/sources" ] && "${apt[@]}" update; then
-  sed -nE 's/^([^ #]+-dev)( .*)?$/\1/p' scripts/packages.txt | (cd "$debian" && xargs "${apt[@]}" download)
+  sed -nE 's/^([^ #]+-dev)( .*)?$/\1/p' scripts/packages.txt scripts/packages-test.txt | (cd "$debian" && xargs "${apt[@]}" download)
   for package in "$debian"/*.deb; do dpkg-deb -x "$package" "$debian"; done
   # The kernels for one instruction set only, since each takes as long.
   flags="-march=native -DHWY_COMPILE_ONLY_STATIC$(printf " -I$usr/include%s" '' "/$(gcc -print-multiarch)" /eigen3)"

@@ -90,7 +90,7 @@ void run(const CheckArguments& arguments, const Globals& globals) {
   Json document = make_document("check", 1);
   document.update(described_json(result));
   if (!arguments.out.empty()) {
-    write_file_atomic(std::filesystem::path(arguments.out) / "check.json", document.dump(2) + "\n");
+    write_json(std::filesystem::path(arguments.out) / "check.json", document);
     write_file_atomic(std::filesystem::path(arguments.out) / "report.html",
                       render_report(check::check_report(result, subject.config.data)));
   }

@@ -88,25 +88,12 @@ std::map<std::string, Keys> tables() {
   return all;
 }
 
-/// The meanings in the rows of a table, by key.
-std::map<std::string, std::string> meanings_in(const std::vector<std::string>& rows) {
-  std::map<std::string, std::string> all;
-  for (const std::string& row : rows) {
-    const size_t name = row.find('`'), end = row.find('`', name + 1), value = row.find("` |", end + 1);
-    if (end == std::string::npos || value == std::string::npos || value + 4 > row.size() - 2) continue;
-    all[row.substr(name + 1, end - name - 1)] = row.substr(value + 4, row.size() - 2 - (value + 4));
-  }
-  return all;
-}
-
-/// What follows the head of a table. `former`: meanings of keys that have none of their own.
-std::string rows_of(const Keys& keys, std::map<std::string, std::string> former,
-                    const std::vector<VariantKind>& kinds) {
+/// What follows the head of a table.
+std::string rows_of(const Keys& keys, const std::vector<VariantKind>& kinds) {
   std::string text = "| --- | --- | --- |\n";
   for (const KeyList::Key& key : keys) {
-    const std::string meaning = key.meaning.empty() ? former[key.name] : meaning_of(key, kinds);
     const std::string value = key.value.empty() ? "none" : '`' + key.value + '`';
-    text += fmt::format("| `{}` | {} |{}{} |\n", key.name, value, meaning.empty() ? "" : " ", meaning);
+    text += fmt::format("| `{}` | {} | {} |\n", key.name, value, meaning_of(key, kinds));
   }
   return text;
 }
@@ -126,9 +113,8 @@ std::string configuration_page(const std::string& page) {
     const auto section = known.find(heading);
     if (section == known.end()) throw Error("no section of a configuration is called " + heading);
     ++written[heading];
-    std::vector<std::string> rows;
-    while (i + 1 < lines.size() && lines[i + 1].starts_with('|')) rows.push_back(lines[++i]);
-    text += rows_of(section->second, meanings_in(rows), kinds);
+    while (i + 1 < lines.size() && lines[i + 1].starts_with('|')) ++i;
+    text += rows_of(section->second, kinds);
   }
   for (const auto& [name, keys] : known) {
     const bool of_variants = name.find('.') != std::string::npos && !name.starts_with("[[");  // in docs/variants.md
@@ -138,7 +124,7 @@ std::string configuration_page(const std::string& page) {
       throw Error("the page has no table, or several, under the heading ### " + name);
     std::string summary = part->second.summary;
     summary[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(summary[0])));
-    text += fmt::format("\n### {}\n{}.\n\n{}\n", name, summary, kTableHead) + rows_of(keys, {}, kinds);
+    text += fmt::format("\n### {}\n{}.\n\n{}\n", name, summary, kTableHead) + rows_of(keys, kinds);
   }
   return text;
 }

@@ -134,19 +134,12 @@ std::string label_summary(const Json& info, const std::string& out) {
 
 /// Adds --corpus, which replaces --train.
 void add_corpus_option(CLI::App* verb, CLI::Option* train, std::vector<std::string>& corpora, const char* meaning) {
-  verb->add_option("--corpus", corpora, meaning)
-      ->type_name("CORPUS")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->excludes(train);
+  repeatable(verb->add_option("--corpus", corpora, meaning))->type_name("CORPUS")->excludes(train);
 }
 
 /// Adds --test.
 void add_test_option(CLI::App* verb, std::vector<std::string>& tests, const char* meaning) {
-  verb->add_option("--test", tests, meaning)
-      ->type_name("TEST")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  repeatable(verb->add_option("--test", tests, meaning))->type_name("TEST");
 }
 
 /// Adds the options for learning a tokenizer and returns them.
@@ -403,7 +396,7 @@ void add_get(CLI::App& data, Globals& globals) {
                             "plumb data get multi30k --out raw/multi30k", [arguments, &globals] {
                               const PublicDataSet& set = public_data_set(arguments->name);
                               const Json info = get_data_set(set, arguments->from, arguments->out);
-                              emit(globals, info, info.dump(2) + '\n');
+                              emit(globals, info, json_text(info));
                             });
   add_json_option(*verb, globals);
   std::vector<std::string> names;

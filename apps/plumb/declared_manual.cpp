@@ -49,8 +49,9 @@ std::string value_kind(const std::string& value) {
 std::string described(const CLI::Option& option, const std::string& description) {
   std::vector<std::string> notes;
   if (option.get_required()) notes.emplace_back("required");
-  const std::string value = option.get_default_str();
-  if (!value.empty() && value != "[]" && description.find("(default") == std::string::npos)
+  std::string value = option.get_default_str();
+  if (value.starts_with('[')) value = value.substr(1, value.size() - 2);  // as CLI11 writes a list
+  if (!value.empty() && description.find("(default") == std::string::npos)
     notes.push_back("default: " + value);
   const bool many =
       option.get_expected_max() == 1 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;

@@ -186,10 +186,8 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->add_option("--max-tokens", options.max_tokens, "Maximum tokens per sample")->check(positive());
   verb->add_option("--lines", options.lines, "End a sample after this many lines; 0: only at --max-tokens")
       ->check(not_negative());
-  verb->add_option("--stop", arguments->stop, "End a sample before this text; may be repeated")
-      ->type_name("TEXT")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  repeatable(verb->add_option("--stop", arguments->stop, "End a sample before this text; may be repeated"))
+      ->type_name("TEXT");
   verb->add_option("--samples", options.samples, "Samples per prompt")->check(positive());
   SamplingOptions& sampling = options.sampling;
   CLI::Option* temperature = verb->add_option("--temperature", sampling.temperature,

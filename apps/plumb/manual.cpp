@@ -22,51 +22,14 @@ std::string heading_of(const ManualOption& option) {
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;
 
-/// "  heading   text", with the text in a separate column.
+/// "  heading   text", with the text in a separate column, below the heading if that is long.
 std::string entry(const std::string& heading, const std::string& text) {
-  std::string out = "  " + heading;
-  size_t column = 2 + characters_in(heading);
-  if (column + 2 > kColumn) {
-    out += '\n';
-    column = 0;
-  }
-  out.append(kColumn - column, ' ');
-  column = kColumn;
-  for (const std::string& word : split(text, ' ')) {
-    if (column > kColumn && column + 1 + characters_in(word) > kWidth) {
-      out += '\n';
-      out.append(kColumn, ' ');
-      column = kColumn;
-    }
-    if (column > kColumn) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += characters_in(word);
-  }
-  return out + '\n';
+  const std::string begin = "  " + heading, column = wrapped(text, kWidth, std::string(kColumn, ' '));
+  const size_t used = characters_in(begin);
+  return begin + (used + 2 > kColumn ? '\n' + column : column.substr(used));
 }
 
-/// Lines of at most 100 characters, each of which begins so.
-std::string lines_of(const std::string& text, const std::string& begin) {
-  std::string out;
-  size_t column = kWidth;
-  for (const std::string& word : split(text, ' ')) {
-    if (column + 1 + characters_in(word) > kWidth) {
-      out += (out.empty() ? "" : "\n") + begin;
-      column = begin.size();
-    } else {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += characters_in(word);
-  }
-  return out + '\n';
-}
-
-std::string comment(const std::string& text) { return lines_of(text, "# "); }
+std::string comment(const std::string& text) { return wrapped(text, kWidth, "# "); }
 
 }  // namespace
 
@@ -218,7 +181,7 @@ std::string help_text(const ManualVerb& verb) {
   if (!verb.verbs.empty())
     text += fmt::format("\n`plumb{}{} COMMAND --help` shows the options of a command and an example.\n",
                         verb.path.empty() ? "" : " ", verb.name());
-  if (verb.path.empty()) text += "\n" + lines_of("Exit status: " + statuses_text(verb), "");
+  if (verb.path.empty()) text += "\n" + wrapped("Exit status: " + statuses_text(verb), kWidth);
   return text;
 }
 

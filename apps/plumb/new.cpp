@@ -51,10 +51,10 @@ void require_new_name(const std::string& name) {
   if (norms().entries().contains(name)) throw UsageError(fmt::format("a norm is called '{}' already", name));
 }
 
-/// Where this Plumb is installed, or where it would usually be.
+/// Where this Plumb is installed; empty if it is not.
 std::string prefix() {
   const fs::path installed = places_of_shared("plugin", "examples/plugin").front();
-  return fs::exists(installed) ? installed.parent_path().parent_path().parent_path().string() : "\"$HOME/.local\"";
+  return fs::exists(installed) ? installed.parent_path().parent_path().parent_path().string() : "";
 }
 
 /// The files of the new plug-in, in order.
@@ -91,13 +91,16 @@ void add_new(CLI::App& app, Globals& globals) {
         const std::string& name = arguments->name;
         require_new_name(name);
         const fs::path out = arguments->out.empty() ? name : arguments->out;
+        const std::string installed = prefix();
         std::cout << join(write_plugin(name, out), "\n") << '\n'
+                  << (installed.empty() ? "install Plumb first, in its sources: make install PREFIX=\"$HOME/.local\"\n"
+                                        : "")
                   << fmt::format(
                          "build and test it, then use it in any command:\n"
                          "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={2}\n"
                          "  cmake --build {0}/build && ctest --test-dir {0}/build\n"
                          "  plumb probe --load {0}/build/lib{1}.so --set model.norm={1} …\n",
-                         out.string(), name, prefix());
+                         out.string(), name, installed.empty() ? "\"$HOME/.local\"" : installed);
       });
   verb->add_option("KIND", arguments->kind, "What it is: norm")->check(CLI::IsMember({"norm"}))->required();
   verb->add_option("NAME", arguments->name, "Its name in configurations, such as my-norm")->required();

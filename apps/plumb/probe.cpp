@@ -35,13 +35,6 @@ struct ProbeArguments {
   std::string html;
 };
 
-/// fmt counts "±" as one column, like a terminal.
-std::string line(const std::string& layer, const std::string& first, const std::string& second,
-                 const std::string& signal, const std::string& theory, const std::string& delta) {
-  std::string text = fmt::format("{:<8} {:<19} {:<19} {:<19} {:<15} {}", layer, first, second, signal, theory, delta);
-  return text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
-}
-
 std::string adapted_bounds(const std::optional<SignalReport::Lemma2>& theory, double d) {
   if (!theory) return {};
   const auto [low, high] = theory->adapted;
@@ -51,10 +44,10 @@ std::string adapted_bounds(const std::optional<SignalReport::Lemma2>& theory, do
 /// One stack: one line per layer.
 std::string stack_table(const ProbeReport& report, StackKind stack, int64_t layers, double d) {
   const bool post = report.theory.placement == theory::Placement::post_ln;
-  std::string table =
-      line(to_string(stack), "|dL/dW1|", "|dL/dW2|", post ? "|x post,5|²/d" : "|x|²/d", "theory", "delta(0.1)");
+  std::vector<std::vector<std::string>> rows = {
+      {to_string(stack), "|dL/dW1|", "|dL/dW2|", post ? "|x post,5|²/d" : "|x|²/d", "theory", "delta(0.1)"}};
   if (const SignalReport* input = report.find(ActivationPoint{{stack}, Point::input}))
-    table += line("  input", "", "", interval_text(input->mean_square, d), "", "");
+    rows.push_back({"  input", "", "", interval_text(input->mean_square, d)});
   for (int64_t layer = 0; layer < layers; ++layer) {
     const LayerId id{stack, layer};
     const auto gradient = [&](int matrix) {
@@ -63,29 +56,27 @@ std::string stack_table(const ProbeReport& report, StackKind stack, int64_t laye
     };
     const SignalReport* point =
         report.find(ActivationPoint{{stack, layer, SubLayerKind::feed_forward}, post ? Point::sum : Point::stream});
-    table += line(fmt::format("{:>7}", id.number()), gradient(1), gradient(2),
-                  point != nullptr ? interval_text(point->mean_square, d) : "",
-                  point != nullptr ? adapted_bounds(point->theory, d) : "",
-                  point != nullptr ? interval_text(point->delta_at_0_1) : "");
+    rows.push_back({fmt::format("{:>7}", id.number()), gradient(1), gradient(2)});
+    if (point == nullptr) continue;
+    rows.back().insert(rows.back().end(), {interval_text(point->mean_square, d), adapted_bounds(point->theory, d),
+                                           interval_text(point->delta_at_0_1)});
   }
-  return table;
+  return aligned(rows, rows.front().size());
 }
 
 /// One line per sub-layer.
 std::string branches_text(const std::vector<BranchReport>& branches) {
   if (branches.empty()) return {};
-  std::string text = fmt::format("\n{:<34} {:<19} {:<9} {:<19} {}\n", "branch / stream, tokens' similarity", "ratio",
-                                 "theory", "similarity after", "theory");
+  std::vector<std::vector<std::string>> rows = {
+      {"branch / stream, tokens' similarity", "ratio", "theory", "similarity after", "theory"}};
   for (const BranchReport& branch : branches) {
     const auto theory = [&](double BranchPoint::*field) {
       return branch.predicted ? fmt::format("{:.3f}", *branch.predicted.*field) : std::string();
     };
-    const std::string row =
-        fmt::format("  {:<32} {:<19} {:<9} {:<19} {}", to_string(branch.id), interval_text(branch.ratio),
-                    theory(&BranchPoint::ratio), interval_text(branch.similarity), theory(&BranchPoint::similarity));
-    text += row.substr(0, row.find_last_not_of(' ') + 1) + '\n';
+    rows.push_back({"  " + to_string(branch.id), interval_text(branch.ratio), theory(&BranchPoint::ratio),
+                    interval_text(branch.similarity), theory(&BranchPoint::similarity)});
   }
-  return text;
+  return '\n' + aligned(rows, rows.front().size());
 }
 
 std::string theory_text(const TheoryReport& theory) {

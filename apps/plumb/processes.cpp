@@ -12,6 +12,7 @@
 
 #include "checks.h"
 #include "manual.h"
+#include "plumb/base/machine.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/divided/divisible.h"

@@ -158,12 +158,9 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->add_option("--device", globals.device,
                    "Device to compute on: cpu, cuda, or cuda:N for GPU number N, counted from 0")
       ->type_name("DEVICE");
-  verb->add_option("--load", globals.plugins,
-                   "A shared library with variants of your own; may be repeated (`plumb new` begins one)")
-      ->type_name("FILE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  repeatable(verb->add_option("--load", globals.plugins,
+                              "A shared library with variants of your own; may be repeated (`plumb new` begins one)"))
+      ->type_name("FILE");
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
   for (CLI::Option* option : verb->get_options()) option->group(kCommonOptions);
@@ -174,6 +171,10 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
     compute(globals, run);
   });
   return verb;
+}
+
+CLI::Option* repeatable(CLI::Option* option) {
+  return option->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_json_option(CLI::App& verb, Globals& globals) {
@@ -190,9 +191,9 @@ void emit(const Globals& globals, const Json& result, const std::string& text) {
   if (globals.json.empty()) {
     print(text);
   } else if (globals.json == "-") {
-    print(result.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+    print(json_text(result));
   } else {
-    write_output_file(globals.json, result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_output_file(globals.json, json_text(result));
   }
 }
 

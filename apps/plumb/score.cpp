@@ -237,11 +237,9 @@ void add_score(CLI::App& app, Globals& globals) {
                    "Reference translations, one sentence per line; several files are alternative references")
       ->type_name("FILE")
       ->required();
-  verb->add_option("--hypothesis", arguments->hypotheses,
-                   "Translations to score (default: standard input); may be repeated, for several systems")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  repeatable(verb->add_option("--hypothesis", arguments->hypotheses,
+                              "Translations to score (default: standard input); may be repeated, for several systems"))
+      ->type_name("FILE");
   verb->add_option("--metrics", arguments->metrics, "Metrics, of bleu, chrf")->type_name("NAME,...");
   verb->add_flag("--sentences", arguments->sentences, "Give the score of each sentence as well");
   add_resampling_options(*verb, *arguments);

@@ -20,9 +20,9 @@ enum class ConfigurationReader { run, finetuning, study };
 
 std::vector<ConfigurationSection> sections_of(ConfigurationReader reader);
 
-/// docs/configuration.md with its tables of keys written anew; everything around them stays. A key without a meaning
-/// keeps its own. A part of a study without a heading gets one at the end, with the part's summary. Throws Error if
-/// another section has no heading, or a heading such as "### [train]" is that of no section.
+/// docs/configuration.md with its tables of keys written anew; everything around them stays. A part of a study
+/// without a heading gets one at the end, with the part's summary. Throws Error if another section has no heading, or a
+/// heading such as "### [train]" is that of no section.
 std::string configuration_page(const std::string& page);
 
 }  // namespace plumb::app

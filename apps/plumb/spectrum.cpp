@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,16 +36,11 @@ std::string with_error(const Estimate& estimate) { return with_error(estimate.me
 
 /// One row per layer.
 std::string layers_table(const std::vector<BlockSpectrum>& blocks) {
-  size_t width = 5;
-  for (const BlockSpectrum& block : blocks) width = std::max(width, to_string(block.id).size());
-  std::string text =
-      fmt::format("{:<{}}  {:>12}  {:<22}  {:<22}  {}\n", "layer", width, "parameters", "largest", "smallest", "trace");
-  for (const BlockSpectrum& block : blocks) {
-    text += fmt::format("{:<{}}  {:>12}  {:<22}  {:<22}  {}\n", to_string(block.id), width,
-                        with_thousands(block.parameters), with_error(block.spectrum.max),
-                        with_error(block.spectrum.min), with_error(block.spectrum.trace));
-  }
-  return text;
+  std::vector<std::vector<std::string>> rows = {{"layer", "parameters", "largest", "smallest", "trace"}};
+  for (const BlockSpectrum& block : blocks)
+    rows.push_back({to_string(block.id), with_thousands(block.parameters), with_error(block.spectrum.max),
+                    with_error(block.spectrum.min), with_error(block.spectrum.trace)});
+  return aligned(rows, 1);
 }
 
 std::string whole_text(const Spectrum& spectrum) {

@@ -129,11 +129,8 @@ RunConfig new_run(const Config& config, const std::string& data) {
 }
 
 void add_set_option(CLI::App& verb, std::vector<std::string>& set) {
-  verb.add_option("--set", set, "Override a key, such as model.residual=pre-ln; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  repeatable(verb.add_option("--set", set, "Override a key, such as model.residual=pre-ln; may be repeated"))
+      ->type_name("KEY=VALUE");
 }
 
 }  // namespace plumb::app

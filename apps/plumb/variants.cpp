@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "plumb/base/text.h"
-#include "plumb/base/utf8.h"
 #include "plumb/evaluate/metrics.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
@@ -41,19 +40,7 @@ VariantKind kind_in(const std::string& id, const Registry<Factory>& registry) {
   return kind;
 }
 
-/// Wraps text at 120 characters.
-std::string wrapped(const std::string& text) {
-  std::string out;
-  size_t width = 0;
-  for (const std::string& word : split(text, ' ')) {
-    const size_t length = characters_in(word);
-    const bool fits = width > 0 && width + 1 + length <= 120;
-    if (width > 0) out += fits ? ' ' : '\n';
-    width = fits ? width + 1 + length : length;
-    out += word;
-  }
-  return out + '\n';
-}
+constexpr size_t kPageWidth = 120;
 
 /// Text as a cell of a table in Markdown, which a bare "|" would end.
 std::string table_cell(std::string text) {
@@ -151,16 +138,16 @@ ManualList listed(const VariantKind& kind) {
 }
 
 std::string variants_page() {
-  std::string text = "# Variants\n" + wrapped(kIntroduction);
+  std::string text = "# Variants\n" + wrapped(kIntroduction, kPageWidth);
   for (const VariantKind& kind : variant_kinds()) {
     text += fmt::format("\n## {}\n", kind.heading());
-    if (!kind.about.before.empty()) text += wrapped(kind.about.before) + '\n';
+    if (!kind.about.before.empty()) text += wrapped(kind.about.before, kPageWidth) + '\n';
     text += "| name | equation | source |\n| --- | --- | --- |\n";
     for (const Variant& v : kind.variants)
       text += fmt::format("| `{}` | {} |{} |\n", v.name, table_cell(v.equation),
                           v.source.empty() ? "" : " " + table_cell(v.source));
     text += options_table(kind.variants);
-    if (!kind.about.after.empty()) text += '\n' + wrapped(kind.about.after);
+    if (!kind.about.after.empty()) text += '\n' + wrapped(kind.about.after, kPageWidth);
   }
   return text;
 }

@@ -54,6 +54,9 @@ void add_verbs_of(Heading heading, CLI::App& parent, Globals& globals);
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run);
 
+/// Lets an option of several values be given several times, each time with one value: the words after it are arguments.
+CLI::Option* repeatable(CLI::Option* option);
+
 /// Adds --json, for a verb with a result.
 void add_json_option(CLI::App& verb, Globals& globals);
 

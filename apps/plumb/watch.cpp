@@ -2,13 +2,11 @@
 // to others, such as a phone.
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
-#include <sys/random.h>
+#include <openssl/crypto.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -17,11 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "checks.h"
 #include "console.h"
 #include "page_server.h"
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/machine.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/judge/log_file.h"
@@ -177,18 +177,9 @@ std::string name_of(const std::string& host) {
   return to_lower(port ? host.substr(0, colon) : host);
 }
 
-/// 128 random bits in hexadecimal.
-std::string random_token() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getentropy(bytes.data(), bytes.size()) != 0) throw Error("the system has no random numbers");
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
-
 /// Compares in a time that does not tell where two texts differ.
 bool is_same(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return difference == 0;
+  return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 /// The addresses to type into a browser, one a line.
@@ -247,17 +238,14 @@ void add_watch(CLI::App& app, Globals& globals) {
       ->type_name("RUN")
       ->required();
   verb->add_option("--port", arguments->port, "Port to listen on (default: any that is free)")
-      ->check(CLI::Range(1, 65535))
+      ->check(between(1, 65535))
       ->type_name("N");
   verb->add_option("--bind", arguments->bind,
                    "Address at which browsers on other machines or phones can read the page: one of this machine, or "
                    "0.0.0.0 for all of them (default: 127.0.0.1, this machine alone)")
       ->type_name("ADDRESS");
-  verb->add_option("--host", arguments->hosts,
-                   "Another name by which browsers reach this machine, besides localhost; may be repeated")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+  repeatable(verb->add_option("--host", arguments->hosts,
+                              "Another name by which browsers reach this machine, besides localhost; may be repeated"))
       ->type_name("NAME");
 }
 

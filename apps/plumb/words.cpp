@@ -119,12 +119,13 @@ std::string verbs_taking(const Manual& manual, const std::string& word) {
   std::vector<std::string> texts;
   for_each_verb(manual.program, [&](const ManualVerb& verb) {
     std::string lines;
+    const std::string command = verb.path.empty() ? "plumb" : "plumb " + verb.name();
     for (const ManualOption& option : verb.options) {
       const bool chosen = option.argument && contains(option.choices, word);
       if (chosen)
-        lines += fmt::format("plumb {} {}: {}\n", verb.name(), word, verb.summary);
+        lines += fmt::format("{} {}: {}\n", command, word, verb.summary);
       else if (!option.argument && contains(option.names, "--" + word))
-        lines += fmt::format("plumb {} --{}: {}\n", verb.name(), word, option.description);
+        lines += fmt::format("{} --{}: {}\n", command, word, option.description);
     }
     if (!lines.empty()) texts.push_back(lines);
   });
@@ -169,6 +170,7 @@ std::string answered(const Manual& manual, std::vector<std::string> words) {
     return "plumb " PLUMB_VERSION "\n";
   const bool help = words[0] == "help";  // plumb help VERB, or plumb help WORD
   if (help) words.erase(words.begin());
+  if (help && words == std::vector<std::string>{"help"}) words.clear();
   if (help && words.size() == 1 && !words[0].starts_with('-') && manual.program.find_verb(words[0]) == nullptr) {
     const std::string word = words[0];
     std::vector<std::string> texts = {keys_called(manual, word), variants_called(manual, word)};

@@ -21,6 +21,8 @@ TEST(CommandLineHelp, AnswersOnStandardOutput) {
       {{"--help"}, "score"},
       {{"--help"}, "Exit status: 0 "},
       {{"score", "--help"}, "Example:\n  plumb score "},
+      {{"help", "version"}, "^plumb --version: Print the version and exit\n"},
+      {{"data", "labels", "--help"}, "(default: 2)"},
       {{"help", "axis"}, "^[[study.axis]]\n# a key of [model] or [train]"},
       {{"help", "claim"}, "\nquantity = "},
       {{"help", "register"}, "^plumb study --register: Register the study's claims"},
@@ -41,6 +43,7 @@ TEST(CommandLineHelp, AnswersOnStandardOutput) {
 TEST(CommandLineHelp, HasSeveralWordsForOneAnswer) {
   const std::vector<std::pair<Words, Words>> equal = {{{}, {"--help"}},
                                                       {{"help"}, {"--help"}},
+                                                      {{"help", "help"}, {"--help"}},
                                                       {{"version"}, {"--version"}},
                                                       {{"help", "data", "text"}, {"data", "text", "--help"}},
                                                       {{"help", "study.axis"}, {"help", "axis"}},

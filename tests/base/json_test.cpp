@@ -37,6 +37,11 @@ TEST(Json, IsWrittenInOrderAndReadBack) {
   EXPECT_EQ(read_json(directory / "value.json"), value);
 }
 
+TEST(Json, TextIsWrittenOfWhatJsonCannotSay) {
+  EXPECT_EQ(json_text(Json{{"path", "caf\xE9"}, {"loss", std::nan("")}}),
+            "{\n  \"path\": \"caf\uFFFD\",\n  \"loss\": null\n}\n");
+}
+
 // Such as the names of a vocabulary or of the tensors of a model in many files, of which one may be removed.
 TEST(Json, AnObjectOfManyKeysFindsThemWithoutASearchThroughAll) {
   constexpr int kKeys = 200'000;

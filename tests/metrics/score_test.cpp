@@ -65,6 +65,17 @@ TEST_F(Score, WritesADocument) {
   EXPECT_EQ(document.at("chrf_signature"), "nrefs:2|case:lc|eff:yes|nc:6|nw:2|space:no|version:plumb." PLUMB_VERSION);
 }
 
+// What follows the file of --hypothesis is a reference, not another system.
+TEST_F(Score, ReferencesMayFollowAHypothesis) {
+  write("first", "a b c d\n");
+  write("second", "x y\n");
+  write("translation", "a b c d\n");
+  const test::Finished finished = score({"--hypothesis", "translation", "first", "second"});
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  EXPECT_EQ(finished.output, score({"first", "second", "--hypothesis", "translation"}).output);
+  EXPECT_CONTAINS(finished.output, "nrefs:2");
+}
+
 TEST_F(Score, AcceptsWindowsLineEndsAndAMissingLastOne) {
   write("reference", "a b c d\nä");
   const test::Finished finished = score_input(

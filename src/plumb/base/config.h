@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "plumb/base/domain.h"
@@ -18,28 +19,24 @@ namespace plumb {
 
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
+/// A value that a key may have. A Duration is an integer, which is a number of steps, or a string such as "10Mt"; steps
+/// are written as an integer. An optional value may be absent: it is not written then, and not looked for unless it
+/// stands in the document. Numbers by name, in this order, are an object: results have them, configurations do not.
+using FieldValue =
+    std::variant<int64_t*, double*, bool*, std::string*, Duration*, std::vector<int64_t>*, std::vector<double>*,
+                 std::vector<std::string>*, std::vector<Duration>*, std::optional<int64_t>*, std::optional<double>*,
+                 std::optional<std::vector<double>>*, NamedNumbers*>;
+
 /// Visits the keys of one struct: of a configuration section, or of a result. A struct describes itself once, in
 /// `describe(Fields&, Struct&)`; TOML, JSON (base/json_fields.h), checks of its values, error messages, documentation
 /// and completion are derived from that.
 class Fields {
  public:
   virtual ~Fields() = default;
-  virtual void operator()(std::string_view key, int64_t& value) = 0;
-  virtual void operator()(std::string_view key, double& value) = 0;
-  virtual void operator()(std::string_view key, bool& value) = 0;
-  virtual void operator()(std::string_view key, std::string& value) = 0;
-  /// An integer, which is a number of steps, or a string such as "10Mt". Steps are written as an integer.
-  virtual void operator()(std::string_view key, Duration& value) = 0;
-  virtual void operator()(std::string_view key, std::vector<Duration>& value) = 0;
-  virtual void operator()(std::string_view key, std::vector<int64_t>& value) = 0;
-  virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
-  virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;
-  /// A value that may be absent: not written then, and not looked for unless it stands in the document.
-  virtual void operator()(std::string_view key, std::optional<int64_t>& value) = 0;
-  virtual void operator()(std::string_view key, std::optional<double>& value) = 0;
-  virtual void operator()(std::string_view key, std::optional<std::vector<double>>& value) = 0;
-  /// An object of numbers by name, in this order: results have them, configurations do not.
-  virtual void operator()(std::string_view key, NamedNumbers& value) = 0;
+  template <typename T>
+  void operator()(std::string_view key, T& value) {
+    visit(key, &value);
+  }
 
   /// The same with the values that the key may have, its unit, and its `meaning`, a phrase for the documentation.
   template <typename T>
@@ -86,31 +83,16 @@ class Fields {
  protected:
   std::string_view meaning_;        // of the current key; empty if none is given
   const Domain* domain_ = nullptr;  // of the current key; null if any value will do
+
+ private:
+  virtual void visit(std::string_view key, FieldValue value) = 0;
 };
 
 /// Fields whose values are all treated by a template: `Visitor` has a public take(key, value) for every type.
 template <typename Visitor>
 class EachField : public Fields {
- public:
-  using Fields::operator();
-  void operator()(std::string_view key, int64_t& value) final { taken(key, value); }
-  void operator()(std::string_view key, double& value) final { taken(key, value); }
-  void operator()(std::string_view key, bool& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::string& value) final { taken(key, value); }
-  void operator()(std::string_view key, Duration& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::vector<Duration>& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::vector<int64_t>& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::vector<double>& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::vector<std::string>& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::optional<int64_t>& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::optional<double>& value) final { taken(key, value); }
-  void operator()(std::string_view key, std::optional<std::vector<double>>& value) final { taken(key, value); }
-  void operator()(std::string_view key, NamedNumbers& value) final { taken(key, value); }
-
- private:
-  template <typename T>
-  void taken(std::string_view key, T& value) {
-    static_cast<Visitor&>(*this).take(key, value);
+  void visit(std::string_view key, FieldValue value) final {
+    std::visit([&](auto* each) { static_cast<Visitor&>(*this).take(key, *each); }, value);
   }
 };
 

@@ -14,6 +14,16 @@
 
 namespace plumb {
 
+/// Writes all of a text. Returns false if it cannot, with the reason in errno. May be called in a signal handler.
+inline bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count < 0 && errno != EINTR) return false;
+    text.remove_prefix(count < 0 ? 0 : static_cast<size_t>(count));
+  }
+  return true;
+}
+
 /// An open file, closed at the end of the scope; a negative one stands for none.
 class Descriptor {
  public:
@@ -43,15 +53,7 @@ class Descriptor {
     while (count < 0 && errno == EINTR);
     return count;
   }
-  /// Writes all of a text. Returns false if it cannot, with the reason in errno.
-  [[nodiscard]] bool write(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t count = ::write(descriptor_, text.data(), text.size());
-      if (count < 0 && errno != EINTR) return false;
-      text.remove_prefix(count < 0 ? 0 : static_cast<size_t>(count));
-    }
-    return true;
-  }
+  [[nodiscard]] bool write(std::string_view text) const { return write_all(descriptor_, text); }
   /// Some file systems report lost data only here.
   [[nodiscard]] bool close() { return ::close(std::exchange(descriptor_, -1)) == 0; }
 

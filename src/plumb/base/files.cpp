@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/stat.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
+#include "plumb/base/machine.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -27,6 +27,7 @@ namespace {
 
 constexpr const char* kMarker = "plumb.json";
 constexpr std::string_view kTemporary = ".plumb-tmp-";    // before the digits of a temporary name
+constexpr size_t kTemporaryDigits = 16;
 constexpr const char* kUnfinished = ".plumb-unfinished";  // in a directory that is being filled or removed
 constexpr const char* kReplaced = ".plumb-replaced";      // in a directory whose replacement is ready
 
@@ -36,8 +37,7 @@ fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 /// NAME, if this is a temporary name beside NAME.
 std::optional<std::string> name_before(const std::string& temporary) {
-  constexpr size_t kDigits = 16;
-  const size_t end = temporary.size() - std::min(temporary.size(), kTemporary.size() + kDigits);
+  const size_t end = temporary.size() - std::min(temporary.size(), kTemporary.size() + kTemporaryDigits);
   const std::string_view ending = std::string_view(temporary).substr(end);
   const bool exact = end > 0 && ending.starts_with(kTemporary) &&
                      ending.substr(kTemporary.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -76,11 +76,8 @@ class DescriptorBuffer final : public std::streambuf {
     return traits_type::eq_int_type(c, traits_type::eof()) ? traits_type::not_eof(c) : sputc(static_cast<char>(c));
   }
   int sync() override {
-    for (const char* next = pbase(); next < pptr() && failure_ == 0;) {
-      const ssize_t count = ::write(descriptor_, next, static_cast<size_t>(pptr() - next));
-      if (count > 0) next += count;
-      if (count < 0 && errno != EINTR) failure_ = errno;
-    }
+    const std::string_view text(pbase(), static_cast<size_t>(pptr() - pbase()));
+    if (failure_ == 0 && !write_all(descriptor_, text)) failure_ = errno;
     restart();
     return failure_ == 0 ? 0 : -1;
   }
@@ -104,9 +101,7 @@ void write_checked(const fs::path& path, int flags, mode_t mode, const std::stri
   write(out);
   out.flush();
   if (buffer.failure() != 0) errno = buffer.failure();
-  if (!out || !file.sync() || !file.close())
-    throw Error(fmt::format("{}: writing failed: {}", name, reason()),
-                errno == EFBIG ? "the limit of a file's size is reached (ulimit -f)" : "is the disk full?");
+  if (!out || !file.sync() || !file.close()) throw write_failure(name);
 }
 
 /// Makes the names in a directory survive a power failure. Throws Error on failure.
@@ -187,8 +182,7 @@ Descriptor mark_unfinished(const fs::path& directory) {
   (void)mark.lock();  // without locks, the directory counts as abandoned after a day
   const std::string id = boot_id();
   if (::pwrite(mark.get(), id.data(), id.size(), 0) != std::ssize(id))
-    throw Error(fmt::format("{}: writing failed: {}", (directory / kUnfinished).string(), reason()),
-                "is the disk full?");
+    throw write_failure((directory / kUnfinished).string());
   return mark;
 }
 
@@ -310,10 +304,8 @@ std::string file_stamp(const fs::path& path) {
 }
 
 fs::path temporary_beside(const fs::path& path) {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) throw Error("the system has no random numbers");
   fs::path name = path.has_filename() ? path : path.parent_path();
-  return name.concat(fmt::format("{}{:016x}", kTemporary, number));
+  return name.concat(kTemporary).concat(random_token().substr(0, kTemporaryDigits));
 }
 
 void write_file_atomic(const fs::path& path, const std::function<void(std::ostream&)>& write) {

@@ -121,8 +121,8 @@ int64_t to_count(const Json& json) {
   return json.get<int64_t>();
 }
 
-void write_json(const std::filesystem::path& path, const Json& value) {
-  write_file_atomic(path, value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-}
+std::string json_text(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
+void write_json(const std::filesystem::path& path, const Json& value) { write_file_atomic(path, json_text(value)); }
 
 }  // namespace plumb

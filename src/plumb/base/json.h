@@ -86,7 +86,11 @@ double to_double(const Json& json);
 /// Error on anything else.
 int64_t to_count(const Json& json);
 
-/// Writes with two spaces of indentation, atomically; infinities and NaN become null.
+/// A document as people and files have it: two spaces of indentation and a line end; null for infinities and NaN, U+FFFD
+/// for what is not UTF-8, such as a path.
+std::string json_text(const Json& value);
+
+/// Writes the same, atomically.
 void write_json(const std::filesystem::path& path, const Json& value);
 
 }  // namespace plumb

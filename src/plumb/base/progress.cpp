@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plumb/base/broken_pipe.h"
+#include "plumb/base/descriptor.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 #include "plumb/base/utf8.h"
@@ -37,11 +38,7 @@ constexpr std::chrono::seconds kLinePeriod{10};
 void write_to_standard_error(std::string_view text) {
   const BrokenPipeGuard guard;
   const int before = errno;
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written < 0 && errno != EINTR) break;
-    text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
-  }
+  write_all(STDERR_FILENO, text);
   errno = before;
 }
 

@@ -68,10 +68,9 @@ class Registry {
   const Entry& at(const std::string& name) const {
     const auto found = entries_.find(name);
     if (found != entries_.end()) return found->second;
-    const std::string guess = nearest(name, names());
+    const std::string guess = did_you_mean(name, names());
     throw Error(fmt::format("unknown {} '{}'", kind_, name),
-                guess.empty() ? fmt::format("known: {}", join(names()))
-                              : fmt::format("did you mean '{}'? known: {}", guess, join(names())));
+                fmt::format("{}{}known: {}", guess, guess.empty() ? "" : " ", join(names())));
   }
 
   [[nodiscard]] std::vector<std::string> names() const {

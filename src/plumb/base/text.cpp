@@ -83,6 +83,24 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::string wrapped(std::string_view text, size_t width, const std::string& begin) {
+  std::string lines;
+  size_t column = width;
+  for (const std::string& word : split(text, ' ')) {
+    const size_t length = characters_in(word);
+    if (column + 1 + length > width) {
+      lines += (lines.empty() ? "" : "\n") + begin;
+      column = begin.size();
+    } else {
+      lines += ' ';
+      ++column;
+    }
+    lines += word;
+    column += length;
+  }
+  return lines + '\n';
+}
+
 std::string aligned(std::vector<std::vector<std::string>> rows, size_t left) {
   std::vector<size_t> widths;
   for (auto& row : rows) {

@@ -26,6 +26,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to);
 /// Pieces between separators; empty pieces are kept.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// Text in lines of at most `width` characters, each of which begins with `begin` and ends with a line end.
+std::string wrapped(std::string_view text, size_t width, const std::string& begin = "");
+
 /// A table of printable() cells, two spaces between its columns: the first `left` are aligned left, the others right.
 /// Rows may be short.
 std::string aligned(std::vector<std::vector<std::string>> rows, size_t left);

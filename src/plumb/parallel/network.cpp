@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "plumb/base/error.h"
-#include "plumb/parallel/workers.h"
+#include "plumb/base/machine.h"
 
 namespace plumb {
 namespace {

@@ -4,12 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -31,13 +29,6 @@ fs::path own_program() {
 }
 
 }  // namespace
-
-std::string random_token() {
-  std::array<uint64_t, 2> words{};
-  if (::getentropy(words.data(), sizeof words) != 0)
-    throw Error(fmt::format("the system has no random numbers: {}", std::strerror(errno)));
-  return fmt::format("{:016x}{:016x}", words[0], words[1]);
-}
 
 bool Workers::all_ended() {
   std::erase_if(running_, [](pid_t process) { return ::waitpid(process, nullptr, WNOHANG) == process; });

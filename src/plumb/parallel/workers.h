@@ -9,9 +9,6 @@
 
 namespace plumb {
 
-/// 128 random bits that nobody can guess, as text: tells runs apart and keeps strangers out of them.
-std::string random_token();
-
 class Workers {
  public:
   Workers() = default;

@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
+#include "plumb/base/machine.h"
 #include "plumb/base/progress.h"
 #include "plumb/ops/device.h"
 #include "plumb/parallel/rendezvous.h"
