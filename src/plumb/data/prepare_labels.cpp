@@ -42,14 +42,18 @@ void check_label_set(const std::vector<std::string>& labels, const LabeledText& 
   }
 }
 
+/// Tells if the first line looks as if it named the columns.
+void note_header(const LabeledText& train, const LabeledTextFormat& format) {
+  const LabeledExample& first = train.examples.front();
+  const bool again = std::any_of(train.examples.begin() + 1, train.examples.end(),
+                                 [&](const LabeledExample& example) { return example.label == first.label; });
+  if (format.header || first.line != 1 || again) return;
+  say(fmt::format("{}: only the first line has the label '{}'; if it names the columns, pass --header",
+                  train.file.string(), first.label));
+}
+
 LabeledText take_valid(LabeledText& train, const LabelOptions& options) {
-  const int64_t examples = std::ssize(train.examples);
-  const int64_t wanted = options.valid_size > 0 ? options.valid_size : held_out_of(examples);
-  if (wanted >= examples) {
-    throw Error(fmt::format("{} examples cannot be held out of {}", with_thousands(wanted), with_thousands(examples)),
-                "give a smaller --valid-size, or a validation file with --valid");
-  }
-  return hold_out(train, wanted, options.seed);
+  return hold_out(train, number_to_hold_out(options.valid_size, std::ssize(train.examples), "example"), options.seed);
 }
 
 DescribedTokenizer learn_tokenizer(const LabeledText& train, const TokenizerOptions& options) {
@@ -127,6 +131,7 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   if (dropped > 0) say(fmt::format("dropped {} training examples without text", with_thousands(dropped)));
   const std::vector<std::string> labels = label_set(train);
   check_label_set(labels, train);
+  note_header(train, options.format);
   LabeledText valid = options.valid ? read("valid", *options.valid) : take_valid(train, options);
   texts.emplace_back("train", std::move(train));
   texts.emplace_back("valid", std::move(valid));

@@ -174,6 +174,14 @@ void check_options(int64_t length_limit, int64_t valid_size, const std::vector<s
 
 int64_t held_out_of(int64_t examples) { return std::clamp<int64_t>(examples / 20, 1, 1000); }
 
+int64_t number_to_hold_out(int64_t wanted, int64_t examples, const char* what) {
+  if (wanted == 0) wanted = held_out_of(examples);
+  if (wanted < examples) return wanted;
+  throw Error(fmt::format("{} {}{} cannot be held out of {}", with_thousands(wanted), what, wanted == 1 ? "" : "s",
+                          with_thousands(examples)),
+              fmt::format("give {}, or other text for validation with --valid",
+                          examples == 1 ? "more text" : "a smaller --valid-size"));
+}
 void check_corpus_names(const std::vector<std::string>& names, bool other_text) {
   if (other_text && !names.empty())
     throw Error("the training text is given both as one corpus and as several", "give either --train or --corpus");

@@ -88,6 +88,8 @@ void check_options(int64_t length_limit, int64_t valid_size, const std::vector<s
 /// How many of these examples to hold out for validation if that is not given: a twentieth, at most 1,000.
 int64_t held_out_of(int64_t examples);
 
+/// `wanted` or, if that is 0, held_out_of(examples). Throws Error, naming one as `what`, if none is left for training.
+int64_t number_to_hold_out(int64_t wanted, int64_t examples, const char* what);
 /// Throws Error if a name of a corpus is not usable as a file name or occurs twice, or if there are corpora and other
 /// training text.
 void check_corpus_names(const std::vector<std::string>& names, bool other_text);
