@@ -144,11 +144,13 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   const Tokenizer& tokenizer = described.tokenizer;
   std::vector<LabeledSplit> splits;
   for (auto& [name, text] : texts) {
-    splits.push_back(encode(name, std::move(text), tokenizer, options.length_limit));
-    require_tokens(name, splits.back().first, splits.back().second, WantedSides::either, inputs);
-    if (splits.back().cut > 0) {
-      say(fmt::format("{}: truncated {} examples to {} tokens", name, with_thousands(splits.back().cut),
-                      options.length_limit));
+    const LabeledSplit& split = splits.emplace_back(encode(name, std::move(text), tokenizer, options.length_limit));
+    const auto has_tokens = [](const Sequences& side) {
+      return std::any_of(side.begin(), side.end(), [](const std::vector<int32_t>& ids) { return !ids.empty(); });
+    };
+    require_usable(has_tokens(split.first) || has_tokens(split.second), name, WantedSides::either, inputs);
+    if (split.cut > 0) {
+      say(fmt::format("{}: truncated {} examples to {} tokens", name, with_thousands(split.cut), options.length_limit));
     }
   }
 
