@@ -67,6 +67,7 @@ std::string take(const fs::path& from, const PublicFile& file) {
     const fs::path path = from / name;
     if (fs::exists(path)) return text_in(path, path.string(), file.bytes);
   }
+  if (published == file.name) throw Error(fmt::format("{}: does not contain {}", from.string(), file.name));
   throw Error(fmt::format("{}: contains neither {} nor {}", from.string(), file.name, published));
 }
 
