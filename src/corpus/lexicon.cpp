@@ -122,11 +122,12 @@ void read_nouns(Lexicon& lexicon) {
   for_each_entry("compounds", [&](const std::string& heading, const Fields& head) {
     const Fields firsts = words(heading);
     const auto named = [&](const Noun& noun) { return noun.german == head[0]; };
-    const auto found = std::find_if(lexicon.nouns.begin(), lexicon.nouns.begin() + simple, named);
-    if (found == lexicon.nouns.begin() + simple)
-      throw Error("the lexicon's compounds end with an unknown noun: " + head[0]);
+    const auto end = lexicon.nouns.begin() + simple;
+    const auto found = std::find_if(lexicon.nouns.begin(), end, named);
+    if (found == end) throw Error("the lexicon's compounds end with an unknown noun: " + head[0]);
+    const Noun last = *found;  // a copy: the list grows
     for (size_t i = 0; i + 1 < firsts.size(); i += 2) {
-      Noun noun = lexicon.nouns[found - lexicon.nouns.begin()];
+      Noun noun = last;
       noun.german = firsts[i] + with_first_letter(noun.german, false);
       if (!noun.plural.empty()) noun.plural = firsts[i] + with_first_letter(noun.plural, false);
       noun.english = firsts[i + 1] + " " + noun.english;

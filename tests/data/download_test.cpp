@@ -152,6 +152,9 @@ TEST_F(Download, RefusesOtherContent) {
 
 TEST_F(Download, SaysWhatIsMissing) {
   EXPECT_CONTAINS(failure(directory_ / "net"), "contains neither a.de nor a.de.gz");
+  set_.files.front().address = "a.de";  // published as it is
+  EXPECT_CONTAINS(test::message_of([&] { get_data_set(set_, directory_ / "net", directory_ / "out"); }),
+                  "net: does not contain a.de");
 }
 
 TEST_F(Download, FetchesWithCurl) {

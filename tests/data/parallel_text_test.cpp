@@ -51,12 +51,6 @@ TEST_F(Reading, BadInputHasOneClearLine) {
   EXPECT_EQ(message({file("empty.tsv", ""), {}}), "empty.tsv: contains no sentences");
 }
 
-TEST(ParallelText, DropEmpty) {
-  ParallelText text{{"a", "", "c", ""}, {"x", "y", "", ""}};
-  EXPECT_EQ(drop_empty(text), 3);
-  EXPECT_EQ(text, (ParallelText{{"a"}, {"x"}}));
-}
-
 // 600 pairs: target k with k % 5 + 1 sources.
 ParallelText grouped() {
   ParallelText text;

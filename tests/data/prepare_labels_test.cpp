@@ -8,6 +8,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
+#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_text.h"
@@ -204,6 +205,22 @@ TEST_F(PrepareLabels, RefusesWhatNoClassifierCanLearn) {
   options_ = good;
   options_.tests = {{"valid", options_.train}};
   EXPECT_EQ(failure(), "the name 'valid' is not free for a test set");
+}
+
+TEST_F(PrepareLabels, AFirstLineThatNamesTheColumnsIsNoticed) {
+  const auto said = [&] {
+    set_verbosity(Verbosity::normal);
+    testing::internal::CaptureStderr();
+    prepare();
+    set_verbosity(Verbosity::quiet);
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string note = "only the first line has the label 'label'; if it names the columns, pass --header";
+  EXPECT_EQ(said().find(note), std::string::npos);
+  options_.train = file("named.tsv", "label\ttext\n" + read_file(directory_ / "train.tsv"));
+  EXPECT_CONTAINS(said(), note);
+  options_.format.header = true;
+  EXPECT_EQ(said().find(note), std::string::npos);
 }
 
 TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {

@@ -110,6 +110,10 @@ TEST_F(PrepareText, ReadsFilesAndRefusesWhatMakesNone) {
   options_.valid.reset();
   options_.tests = {{"mine", spaces}};
   EXPECT_EQ(refused(), spaces + ": contains no text");
+  options_.tests.clear();
+  write_file_atomic(directory_ / "one.txt", "one two three\n");
+  options_.train = directory_ / "one.txt";
+  EXPECT_EQ(refused(), "1 line cannot be held out of 1");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "nothing"));
 }
 

@@ -209,7 +209,10 @@ TEST_F(SentenceFolder, ItsExportIsASentenceEncoderAgain) {
 
 /// The import records its tokenizer, so that data made with it are recognized.
 TEST_F(SentenceFolder, RecordsItsTokenizer) {
+  const std::string usual = fs::temp_directory_path();
+  ::setenv("TMPDIR", (scratch_ / "none").c_str(), 1);  // it needs no other directory
   import_model(folder_, scratch_ / "run");
+  ::setenv("TMPDIR", usual.c_str(), 1);
   Tokenizer::from_file(folder_).save(scratch_ / "tokenizer.model");
   EXPECT_EQ(read_json(scratch_ / "run" / "data.json")["tokenizer"]["tokenizer.model"]["bytes"],
             fs::file_size(scratch_ / "tokenizer.model"));

@@ -52,17 +52,10 @@ class Differences {
 void compare_line(const TokenizerModel& tokenizer, const Json& line, Differences& differences) {
   const auto text = line.at("text").get<std::string>();
   differences.expect_equal("ids", line, tokenizer.encode(text), line.at("ids").get<Ids>());
-  differences.expect_equal("decoded text", line, tokenizer.decode(line.at("ids").get<Ids>(), false),
+  differences.expect_equal("decoded text", line, tokenizer.decode(line.at("ids").get<Ids>()),
                            line.at("decoded").get<std::string>());
   if (!line.contains("input")) return;
-  const Encoding input = tokenizer.encode_as_input(text);
-  differences.expect_equal("input", line, input.ids, line.at("input").get<Ids>());
-  differences.expect_equal("segments", line, input.segments, line.at("segments").get<Ids>());
-  differences.expect_equal("all decoded text", line, tokenizer.decode(input.ids, true),
-                           line.at("all").get<std::string>());
-  const Encoding pair = tokenizer.encode_as_input(text, line.at("second").get<std::string>());
-  differences.expect_equal("pair", line, pair.ids, line.at("pair").get<Ids>());
-  differences.expect_equal("segments of the pair", line, pair.segments, line.at("pair_segments").get<Ids>());
+  differences.expect_equal("input", line, tokenizer.as_input(tokenizer.encode(text)), line.at("input").get<Ids>());
 }
 
 int64_t compare(const TokenizerModel& tokenizer, const Json& test_case) {
@@ -191,12 +184,11 @@ TEST(HuggingFaceTokenizers, VocabularyOfBert) {
   const Model lower = load_tokenizer_model(directory.path());
   EXPECT_EQ(lower->vocabulary(), 14);
   EXPECT_EQ(lower->encode("The ships[MASK] caf\u00e9\u0007 \u5c0f\u5c0f.x"), (Ids{5, 6, 7, 4, 8, 13, 13, 9, 1}));
-  EXPECT_EQ(lower->encode_as_input("the", "ship"), (Encoding{{2, 5, 3, 6, 3}, {0, 0, 0, 1, 1}}));
+  EXPECT_EQ(lower->as_input(lower->encode("the")), (Ids{2, 5, 3}));
   EXPECT_EQ(lower->specials(), (Specials{0, 2, 3, 1, 4}));
   EXPECT_EQ(lower->find("[MASK]"), 4);
   EXPECT_EQ(lower->find("[none]"), -1);
-  EXPECT_EQ(lower->decode(Ids{2, 5, 6, 7, 9, 3, 0}, false), "the ships.");
-  EXPECT_EQ(lower->decode(Ids{2, 5, 3}, true), "[CLS] the [SEP]");
+  EXPECT_EQ(lower->decode(Ids{2, 5, 6, 7, 9, 3, 0}), "the ships.");
 
   write_file_atomic(directory / "tokenizer_config.json", R"({"do_lower_case": false, "bos_token": "the"})");
   const Model cased = load_tokenizer_model(directory / "vocab.txt");
@@ -217,30 +209,43 @@ TEST(HuggingFaceTokenizers, VocabularyAndMergesOfGpt2) {
   const Model one_file = from_document(document);
   const std::string text = "The ships’ rain<|endoftext|> 123 \n\n 船";
   EXPECT_EQ(files->encode(text), one_file->encode(text));
-  EXPECT_EQ(files->decode(files->encode("The ships’ 船"), false), "The ships’ 船");
+  EXPECT_EQ(files->decode(files->encode("The ships’ 船")), "The ships’ 船");
   std::filesystem::remove(directory / "vocab.json");
   EXPECT_CONTAINS(refusal_of([&] { load_tokenizer_model(directory.path()); }).what, "there is no vocab.json beside it");
 }
 
 // A classifier reads a pair of sentences as the tokenizer joins them.
-TEST(HuggingFaceTokenizers, SeparatorsOfAPair) {
-  Json document = document_of("bert");
-  const Model bert = from_document(document);
-  const Specials& specials = bert->specials();
-  EXPECT_EQ(specials.separators, 1);
-  document["post_processor"] = {
-      {"type", "RobertaProcessing"}, {"sep", {"[SEP]", specials.eos}}, {"cls", {"[CLS]", specials.bos}}};
-  const Model roberta = from_document(document);
-  EXPECT_EQ(roberta->specials().separators, 2);
-  for (const Model& model : {bert, roberta}) {
-    Batch batch;
-    append_labeled(batch, model->encode("the ship"), model->encode("rain"), model->specials(), 0, 0);
-    const Encoding expected = model->encode_as_input("the ship", "rain");
-    EXPECT_EQ(Ids(batch.source.begin(), batch.source.end()), expected.ids);
-    if (model == bert) {
-      EXPECT_EQ(Ids(batch.segments.begin(), batch.segments.end()), expected.segments);
+TEST(HuggingFaceTokenizers, PairsForAClassifierEqualThePackages) {
+  for (const Json& test_case : golden().at("cases")) {
+    const bool roberta = test_case.at("name") == "roberta";
+    if (!roberta && test_case.at("name") != "bert") continue;
+    const Model model = from_document(test_case.at("tokenizer"));
+    EXPECT_EQ(model->specials().separators, roberta ? 2 : 1);
+    int64_t pairs = 0;
+    for (const Json& line : test_case.at("lines")) {
+      if (!line.contains("pair")) continue;
+      const Ids second = model->encode(line.at("second").get<std::string>());
+      if (second.empty()) continue;
+      Batch batch;
+      append_labeled(batch, model->encode(line.at("text").get<std::string>()), second, model->specials(), 0, 0);
+      EXPECT_EQ(Ids(batch.source.begin(), batch.source.end()), line.at("pair").get<Ids>());
+      if (!roberta) {
+        EXPECT_EQ(Ids(batch.segments.begin(), batch.segments.end()), line.at("pair_segments").get<Ids>());
+      }
+      ++pairs;
     }
+    EXPECT_GT(pairs, 0);
   }
+}
+
+TEST(HuggingFaceTokenizers, TemplatesOfOneTextHaveItOnce) {
+  Json document = document_of("llama2");
+  Json& single = document["post_processor"]["single"];
+  const auto refusal = [&] { return refusal_of([&] { from_document(document); }).what; };
+  single.push_back(Json{{"Sequence", {{"id", "B"}, {"type_id", 0}}}});
+  EXPECT_CONTAINS(refusal(), "unknown text 'B' in a template");
+  single = Json::array();
+  EXPECT_CONTAINS(refusal(), "the template for a single text does not contain it exactly once");
 }
 
 TEST(HuggingFaceTokenizers, FolderWithoutTokenizer) {
@@ -369,8 +374,8 @@ void use(const std::string& document, const std::filesystem::path& path) {
         EXPECT_GE(id, 0);
         EXPECT_LT(id, tokenizer->vocabulary());
       }
-      EXPECT_TRUE(is_valid_utf8(tokenizer->decode(ids, false)));
-      EXPECT_TRUE(is_valid_utf8(tokenizer->decode(tokenizer->encode_as_input(text, "ships").ids, true)));
+      EXPECT_TRUE(is_valid_utf8(tokenizer->decode(ids)));
+      for (const int32_t id : tokenizer->as_input(ids)) EXPECT_LT(id, tokenizer->vocabulary());
     }
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()), "");

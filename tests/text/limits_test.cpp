@@ -151,7 +151,7 @@ TEST(TokenizerLimits, ManyNamedTokensAreLookedUpOnce) {
   write_json(directory / "tokenizer_config.json", {{"extra_special_tokens", named}});
   const auto tokenizer = load_tokenizer_model(directory.path());
   EXPECT_EQ(tokenizer->vocabulary(), kTokens + 1);
-  EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{kTokens, 0}, false), "a");  // it became special
+  EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{kTokens, 0}), "a");  // it became special
 }
 
 TEST(TokenizerLimits, ATokenizerIsAFile) {

@@ -44,30 +44,12 @@ std::string download(const std::string& url, int64_t bytes, const fs::path& dire
   const fs::path file = directory / "download";
   const fs::path errors = directory / "errors";
   // --disable comes first: no ~/.curlrc. Less than a byte per second in a minute is a server that stalls.
-  const std::vector<std::string> command = {"curl",
-                                            "--disable",
-                                            "--fail",
-                                            "--silent",
-                                            "--show-error",
-                                            "--location",
-                                            "--proto",
-                                            url.starts_with("file:") ? "=file" : "=https",
-                                            "--proto-redir",
-                                            "=https",
-                                            "--max-filesize",
-                                            std::to_string(bytes + kOverhead),
-                                            "--connect-timeout",
-                                            "20",
-                                            "--speed-limit",
-                                            "1",
-                                            "--speed-time",
-                                            "60",
-                                            "--retry",
-                                            "2",
-                                            "--output",
-                                            file.string(),
-                                            "--",
-                                            url};
+  std::vector<std::string> command = split(
+      "curl --disable --fail --silent --show-error --location --proto-redir =https --connect-timeout 20 "
+      "--speed-limit 1 --speed-time 60 --retry 2 --proto",
+      ' ');
+  command.insert(command.end(), {url.starts_with("file:") ? "=file" : "=https", "--max-filesize",
+                                 std::to_string(bytes + kOverhead), "--output", file.string(), "--", url});
   if (run_process(command, {.errors = errors.string()}) != 0) {
     const std::string message = read_file(errors);
     throw Error(
@@ -85,6 +67,7 @@ std::string take(const fs::path& from, const PublicFile& file) {
     const fs::path path = from / name;
     if (fs::exists(path)) return text_in(path, path.string(), file.bytes);
   }
+  if (published == file.name) throw Error(fmt::format("{}: does not contain {}", from.string(), file.name));
   throw Error(fmt::format("{}: contains neither {} nor {}", from.string(), file.name, published));
 }
 

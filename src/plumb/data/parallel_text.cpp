@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
-#include <unordered_map>
-
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/random.h"
@@ -88,34 +86,10 @@ ParallelText read_parallel_text(const CorpusFiles& files) {
   return text;
 }
 
-int64_t drop_empty(ParallelText& text) {
-  ParallelText kept;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (!text.sources[i].empty() && !text.targets[i].empty()) {
-      kept.append(std::move(text.sources[i]), std::move(text.targets[i]));
-    }
-  }
-  const auto dropped = static_cast<int64_t>(text.size() - kept.size());
-  text = std::move(kept);
-  return dropped;
-}
-
 std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t pairs, uint64_t seed) {
-  std::unordered_map<std::string_view, size_t> group_of;
-  std::vector<std::vector<size_t>> groups;  // the pairs of each distinct target, in order of its first appearance
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto [entry, is_new] = group_of.emplace(text.targets[i], groups.size());
-    if (is_new) groups.emplace_back();
-    groups[entry->second].push_back(i);
-  }
-  Random(seed, "hold out").shuffle(groups);
-  std::vector<bool> is_held(text.size());
-  int64_t count = 0;
-  for (const auto& group : groups) {
-    if (count + std::ssize(group) > pairs) continue;
-    for (const size_t i : group) is_held[i] = true;
-    count += std::ssize(group);
-  }
+  std::vector<uint64_t> targets;
+  for (const std::string& target : text.targets) targets.push_back(stream_of(target));
+  const std::vector<bool> is_held = choose_held_out(targets, pairs, seed);
   std::pair<ParallelText, ParallelText> result;
   for (size_t i = 0; i < text.size(); ++i) {
     (is_held[i] ? result.second : result.first).append(text.sources[i], text.targets[i]);

@@ -40,9 +40,6 @@ PairStream stream_parallel_text(const CorpusFiles& files);
 /// the files differ in length.
 ParallelText read_parallel_text(const CorpusFiles& files);
 
-/// Removes pairs with an empty side and returns how many there were.
-int64_t drop_empty(ParallelText& text);
-
 /// Splits `text` into (rest, held out): at most `pairs` pairs, chosen by `seed`, are held out. Pairs with the same
 /// target sentence stay together, so that no held-out target is trained on.
 std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t pairs, uint64_t seed);

@@ -11,7 +11,6 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
-#include "plumb/base/text.h"
 #include "plumb/data/prepare_parts.h"
 #include "plumb/data/split_writer.h"
 
@@ -166,16 +165,6 @@ Json describe_input(const CorpusFiles& files) {
   return list;
 }
 
-/// How many training pairs to hold out.
-int64_t wanted_for_validation(int64_t pairs, const PrepareOptions& options) {
-  const int64_t wanted = options.valid_size > 0 ? options.valid_size : held_out_of(pairs);
-  if (wanted >= pairs) {
-    throw Error(fmt::format("{} pairs cannot be held out of {}", with_thousands(wanted), with_thousands(pairs)),
-                "give a smaller --valid-size, or validation files with --valid");
-  }
-  return wanted;
-}
-
 /// Counts the training pairs and, without a validation set, chooses those to hold out.
 TrainingPairs examine_training(const PairStreams& streams, const PrepareOptions& options) {
   TrainingPairs found;
@@ -198,7 +187,7 @@ TrainingPairs examine_training(const PairStreams& streams, const PrepareOptions&
   if (found.pairs == 0)
     throw Error(fmt::format("{}: contains no pair with text on both sides", origin_of("train", streams.inputs)));
   if (streams.valid) return found;
-  const int64_t wanted = wanted_for_validation(found.pairs, options);
+  const int64_t wanted = number_to_hold_out(options.valid_size, found.pairs, "pair");
   found.held = choose_held_out(targets, wanted, options.seed);
   found.held_count = std::count(found.held.begin(), found.held.end(), true);
   if (found.held_count == 0) {

@@ -42,14 +42,18 @@ void check_label_set(const std::vector<std::string>& labels, const LabeledText& 
   }
 }
 
+/// Tells if the first line looks as if it named the columns.
+void note_header(const LabeledText& train, const LabeledTextFormat& format) {
+  const LabeledExample& first = train.examples.front();
+  const bool again = std::any_of(train.examples.begin() + 1, train.examples.end(),
+                                 [&](const LabeledExample& example) { return example.label == first.label; });
+  if (format.header || first.line != 1 || again) return;
+  say(fmt::format("{}: only the first line has the label '{}'; if it names the columns, pass --header",
+                  train.file.string(), first.label));
+}
+
 LabeledText take_valid(LabeledText& train, const LabelOptions& options) {
-  const int64_t examples = std::ssize(train.examples);
-  const int64_t wanted = options.valid_size > 0 ? options.valid_size : held_out_of(examples);
-  if (wanted >= examples) {
-    throw Error(fmt::format("{} examples cannot be held out of {}", with_thousands(wanted), with_thousands(examples)),
-                "give a smaller --valid-size, or a validation file with --valid");
-  }
-  return hold_out(train, wanted, options.seed);
+  return hold_out(train, number_to_hold_out(options.valid_size, std::ssize(train.examples), "example"), options.seed);
 }
 
 DescribedTokenizer learn_tokenizer(const LabeledText& train, const TokenizerOptions& options) {
@@ -127,6 +131,7 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   if (dropped > 0) say(fmt::format("dropped {} training examples without text", with_thousands(dropped)));
   const std::vector<std::string> labels = label_set(train);
   check_label_set(labels, train);
+  note_header(train, options.format);
   LabeledText valid = options.valid ? read("valid", *options.valid) : take_valid(train, options);
   texts.emplace_back("train", std::move(train));
   texts.emplace_back("valid", std::move(valid));
@@ -139,11 +144,13 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   const Tokenizer& tokenizer = described.tokenizer;
   std::vector<LabeledSplit> splits;
   for (auto& [name, text] : texts) {
-    splits.push_back(encode(name, std::move(text), tokenizer, options.length_limit));
-    require_tokens(name, splits.back().first, splits.back().second, WantedSides::either, inputs);
-    if (splits.back().cut > 0) {
-      say(fmt::format("{}: truncated {} examples to {} tokens", name, with_thousands(splits.back().cut),
-                      options.length_limit));
+    const LabeledSplit& split = splits.emplace_back(encode(name, std::move(text), tokenizer, options.length_limit));
+    const auto has_tokens = [](const Sequences& side) {
+      return std::any_of(side.begin(), side.end(), [](const std::vector<int32_t>& ids) { return !ids.empty(); });
+    };
+    require_usable(has_tokens(split.first) || has_tokens(split.second), name, WantedSides::either, inputs);
+    if (split.cut > 0) {
+      say(fmt::format("{}: truncated {} examples to {} tokens", name, with_thousands(split.cut), options.length_limit));
     }
   }
 

@@ -146,34 +146,28 @@ void require_usable(bool usable, const std::string& split, WantedSides sides, co
       "its lines are empty, or consist of white space and characters that normalization removes");
 }
 
-void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
-                    const Json& inputs) {
-  bool usable = false;
-  for (size_t i = 0; i < first.size() && !usable; ++i) {
-    const bool none = first[i].empty() && second[i].empty();
-    usable = sides == WantedSides::either ? !none : !first[i].empty() && !second[i].empty();
-  }
-  require_usable(usable, split, sides, inputs);
-}
-
 Json describe_file(const fs::path& file) {
   if (!fs::is_regular_file(file)) return {{"file", file.string()}};  // such as a pipe, already consumed
   const FileDigest digest = digest_of(file);
   return {{"file", file.string()}, {"bytes", digest.bytes}, {"sha256", digest.sha256}};
 }
 
-void check_test_names(const std::vector<std::string>& names) {
-  check_names(names, {"train", "valid"}, "a test set", "test sets", "--test");
-}
-
 void check_options(int64_t length_limit, int64_t valid_size, const std::vector<std::string>& test_names) {
   if (length_limit < 1) throw Error(fmt::format("the length limit must be at least 1, not {}", length_limit));
   if (valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", valid_size));
-  check_test_names(test_names);
+  check_names(test_names, {"train", "valid"}, "a test set", "test sets", "--test");
 }
 
 int64_t held_out_of(int64_t examples) { return std::clamp<int64_t>(examples / 20, 1, 1000); }
 
+int64_t number_to_hold_out(int64_t wanted, int64_t examples, const char* what) {
+  if (wanted == 0) wanted = held_out_of(examples);
+  if (wanted < examples) return wanted;
+  throw Error(fmt::format("{} {}{} cannot be held out of {}", with_thousands(wanted), what, wanted == 1 ? "" : "s",
+                          with_thousands(examples)),
+              fmt::format("give {}, or other text for validation with --valid",
+                          examples == 1 ? "more text" : "a smaller --valid-size"));
+}
 void check_corpus_names(const std::vector<std::string>& names, bool other_text) {
   if (other_text && !names.empty())
     throw Error("the training text is given both as one corpus and as several", "give either --train or --corpus");

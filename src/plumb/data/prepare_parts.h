@@ -64,13 +64,9 @@ Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& sourc
 /// "1,000 of 20,000 pairs", or "20,000 pairs" if the sample includes all.
 std::string describe_sample(const TokenizerOptions& options, int64_t lines, const std::string& what);
 
-/// Throws Error, naming the files, if no example of a split has tokens on both sides or, for running and labeled text,
-/// on either side.
+/// Throws Error, naming the files, unless `usable`: whether an example of a split has tokens on both sides or, for
+/// running and labeled text, on either side.
 enum class WantedSides { both, either };
-void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
-                    const Json& inputs);
-
-/// Throws the same error unless `usable`.
 void require_usable(bool usable, const std::string& split, WantedSides sides, const Json& inputs);
 
 /// The files that a split was read from, according to `inputs` in data.json; the split's name if there are none.
@@ -79,15 +75,15 @@ std::string origin_of(const std::string& split, const Json& inputs);
 /// {"file", "bytes", "sha256"} of an input file; only "file" if it is not a regular file, such as a pipe.
 Json describe_file(const std::filesystem::path& file);
 
-/// Throws Error if a name of a test set is "train", "valid" or not usable as a file name, or occurs twice.
-void check_test_names(const std::vector<std::string>& names);
-
-/// Throws Error about options that all kinds of data have.
+/// Throws Error about options that all kinds of data have: a number that is too small, or a name of a test set that is
+/// "train", "valid" or not usable as a file name, or occurs twice.
 void check_options(int64_t length_limit, int64_t valid_size, const std::vector<std::string>& test_names);
 
 /// How many of these examples to hold out for validation if that is not given: a twentieth, at most 1,000.
 int64_t held_out_of(int64_t examples);
 
+/// `wanted` or, if that is 0, held_out_of(examples). Throws Error, naming one as `what`, if none is left for training.
+int64_t number_to_hold_out(int64_t wanted, int64_t examples, const char* what);
 /// Throws Error if a name of a corpus is not usable as a file name or occurs twice, or if there are corpora and other
 /// training text.
 void check_corpus_names(const std::vector<std::string>& names, bool other_text);

@@ -14,7 +14,6 @@
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/base/progress.h"
-#include "plumb/base/text.h"
 #include "plumb/data/prepare_parts.h"
 #include "plumb/data/split_writer.h"
 #include "plumb/data/trim.h"
@@ -92,17 +91,6 @@ int64_t count_lines(const LineStream& lines) {
   return count;
 }
 
-/// How many lines to hold out.
-int64_t wanted_lines(int64_t lines, int64_t wanted) {
-  if (wanted == 0) wanted = held_out_of(lines);
-  if (wanted >= lines) {
-    throw Error(fmt::format("{} lines cannot be held out of {}", with_thousands(wanted), with_thousands(lines)),
-                lines < 2 ? "give text of more than one line, or a validation file with --valid"
-                          : "give a smaller --valid-size, or a validation file with --valid");
-  }
-  return wanted;
-}
-
 /// The splits, `train` first. Reads every text once. Throws Error if one of them is blank.
 std::vector<TextPart> parts_of(const TextStreams& streams, const TextOptions& options) {
   const auto no_text = [&](const std::string& name) {
@@ -121,7 +109,7 @@ std::vector<TextPart> parts_of(const TextStreams& streams, const TextOptions& op
     if (kept == 0 && streams.corpora.empty()) throw no_text("train");
     if (kept == 0) throw Error(fmt::format("the corpus '{}' contains no text", streams.corpora[c]));
     if (!streams.valid) {
-      const int64_t last = wanted_lines(kept, options.valid_size);
+      const int64_t last = number_to_hold_out(options.valid_size, kept, "line");
       kept -= last;
       held.corpora.push_back(with_text(corpus, kept));
       held.count += last;

@@ -1,11 +1,11 @@
 #include "plumb/interop/import.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <limits>
 #include <memory>
 
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
@@ -39,21 +39,8 @@ std::string imported_task(const ModelConfig& config) {
 /// The marks of the tokenizer in a folder, by which data that its model can be fine-tuned on are recognized
 /// (run/data_fingerprint.h). Data directories store tokenizers as Tokenizer::save writes them.
 Json marks_of_tokenizer(const fs::path& folder) {
-  std::string name = (fs::temp_directory_path() / "plumb-tokenizer-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr)
-    throw Error(fmt::format("{}: no directory can be made there", fs::temp_directory_path().string()),
-                "set TMPDIR to a directory that can be written");
-  const fs::path scratch = name;
-  Json marks;
-  try {
-    Tokenizer::from_file(folder).save(scratch / "tokenizer.model");
-    marks["tokenizer.model"] = described_json(mark_of(scratch / "tokenizer.model"));
-  } catch (...) {
-    fs::remove_all(scratch);
-    throw;
-  }
-  fs::remove_all(scratch);
-  return marks;
+  const std::string bytes = Tokenizer::from_file(folder).serialized();
+  return {{"tokenizer.model", described_json(FileMark{bytes.size(), crc32_of(bytes)})}};
 }
 
 /// Writes data.json of the run in `directory`, with the marks of its tokenizer.

@@ -123,17 +123,15 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const { return model_->tokenizer->encode(text); }
 
-std::vector<int32_t> Tokenizer::encode_as_input(std::string_view text) const {
-  return model_->tokenizer->encode_as_input(text).ids;
-}
+std::vector<int32_t> Tokenizer::encode_as_input(std::string_view text) const { return as_input(encode(text)); }
 
 std::vector<int32_t> Tokenizer::as_input(std::vector<int32_t> ids) const {
-  return model_->tokenizer->as_input(std::move(ids)).ids;
+  return model_->tokenizer->as_input(std::move(ids));
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) require_id(id, vocabulary());
-  return model_->tokenizer->decode(ids, false);
+  return model_->tokenizer->decode(ids);
 }
 
 std::string Tokenizer::piece(int32_t id) const {
@@ -154,6 +152,8 @@ int64_t Tokenizer::vocabulary() const { return model_->tokenizer->vocabulary(); 
 std::string Tokenizer::definition() const { return model_->tokenizer->definition(); }
 
 bool Tokenizer::is_one_file() const { return model_->tokenizer->is_one_file(); }
+
+std::string Tokenizer::serialized() const { return model_->tokenizer->serialized(); }
 
 void Tokenizer::save(const std::filesystem::path& path) const { model_->tokenizer->save(path); }
 

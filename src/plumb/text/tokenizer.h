@@ -74,7 +74,10 @@ class Tokenizer {
   /// Whether the file that `save` writes is the whole tokenizer. Marian's ids are in another file.
   [[nodiscard]] bool is_one_file() const;
 
-  /// Writes the model atomically in its own format: SentencePiece's, or a `tokenizer.json`.
+  /// The model in its own format: SentencePiece's, or a `tokenizer.json`.
+  [[nodiscard]] std::string serialized() const;
+
+  /// Writes it atomically.
   void save(const std::filesystem::path& path) const;
 
   /// Writes a Hugging Face `tokenizer.json` and, beside it, the names of the special tokens. The post-processor adds

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/base/text.h"
 
@@ -32,6 +33,8 @@ std::filesystem::path tokenizer_in(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+void TokenizerModel::save(const std::filesystem::path& path) const { write_file_atomic(path, serialized()); }
 
 Registry<TokenizerKind>& tokenizer_kinds() {
   static Registry<TokenizerKind> registry("tokenizer");

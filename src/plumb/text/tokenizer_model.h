@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "plumb/base/registry.h"
-#include "plumb/text/encoding.h"
 #include "plumb/text/specials.h"
 
 namespace plumb {
@@ -20,20 +19,19 @@ class TokenizerModel {
  public:
   virtual ~TokenizerModel() = default;
   [[nodiscard]] virtual std::vector<int32_t> encode(std::string_view text) const = 0;
-  [[nodiscard]] virtual Encoding as_input(std::vector<int32_t> ids) const = 0;
-  [[nodiscard]] Encoding encode_as_input(std::string_view text) const { return as_input(encode(text)); }
-  /// A pair of texts. Throws Error if the tokenizer does not define how they are joined.
-  [[nodiscard]] virtual Encoding encode_as_input(std::string_view first, std::string_view second) const = 0;
+  /// By default, nothing is added.
+  [[nodiscard]] virtual std::vector<int32_t> as_input(std::vector<int32_t> ids) const { return ids; }
   /// All ids must be within the vocabulary.
-  [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids, bool keep_specials) const = 0;
+  [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids) const = 0;
   [[nodiscard]] virtual const Specials& specials() const = 0;
   [[nodiscard]] virtual int64_t vocabulary() const = 0;
   [[nodiscard]] virtual int32_t find(std::string_view token) const = 0;
   /// The token of an id within the vocabulary, as `find` expects it; empty if the id has no token.
   [[nodiscard]] virtual std::string piece(int32_t id) const = 0;
-  [[nodiscard]] virtual std::string definition() const = 0;
+  [[nodiscard]] virtual std::string definition() const { return serialized(); }
   [[nodiscard]] virtual bool is_one_file() const { return true; }
-  virtual void save(const std::filesystem::path& path) const = 0;
+  [[nodiscard]] virtual std::string serialized() const = 0;
+  virtual void save(const std::filesystem::path& path) const;
   virtual void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const = 0;
 };
 

@@ -39,7 +39,7 @@ std::vector<std::pair<std::string, int64_t>> words_by_frequency(const std::vecto
   std::unordered_map<std::string, int64_t> counts;
   for (const std::string& line : lines) {
     std::vector<tk::Piece> pieces;
-    if (!line.empty()) pieces.push_back({is_valid_utf8(line) ? line : repaired_utf8(line), -1, true});
+    if (!line.empty()) pieces.push_back({is_valid_utf8(line) ? line : repaired_utf8(line)});
     cut(pieces);
     for (tk::Piece& piece : pieces) ++counts[std::move(piece.text)];
   }

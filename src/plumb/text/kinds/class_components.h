@@ -34,7 +34,7 @@ struct TokenizerClass {
   bool pads_as_file_says = false;  // the token for padding may be that of the file's section "padding"
 };
 
-/// The class with a name that `tokenizer_class_in` returns; null if the name is empty.
+/// The class with this name; null if Plumb does not know it.
 const TokenizerClass* tokenizer_class_named(const std::string& name);
 
 }  // namespace plumb

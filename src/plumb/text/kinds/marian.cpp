@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/text/sentencepiece/content.h"
@@ -66,21 +65,15 @@ class MarianTokenizer final : public TokenizerModel {
     return ids;
   }
 
-  [[nodiscard]] Encoding as_input(std::vector<int32_t> ids) const override {
+  [[nodiscard]] std::vector<int32_t> as_input(std::vector<int32_t> ids) const override {
     ids.push_back(specials_.eos);
-    std::vector<int32_t> segments(ids.size(), 0);
-    return {std::move(ids), std::move(segments)};
+    return ids;
   }
 
-  [[nodiscard]] Encoding encode_as_input(std::string_view, std::string_view) const override {
-    throw Error("a tokenizer of Marian does not join two texts");
-  }
-
-  [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool keep_specials) const override {
+  [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override {
     std::string text;
     for (const int32_t id : ids) {
-      if (keep_specials || (!specials_.is_control(id) && id != specials_.unknown))
-        text += tokens_[static_cast<size_t>(id)];
+      if (!specials_.is_control(id) && id != specials_.unknown) text += tokens_[static_cast<size_t>(id)];
     }
     replace_all(text, kVisibleSpace, " ");
     const size_t first = text.find_first_not_of(' ');
@@ -96,7 +89,7 @@ class MarianTokenizer final : public TokenizerModel {
   [[nodiscard]] std::string piece(int32_t id) const override { return tokens_[static_cast<size_t>(id)]; }
   [[nodiscard]] std::string definition() const override { return Json(ids_).dump() + serialized_; }
   [[nodiscard]] bool is_one_file() const override { return false; }  // vocab.json has the ids
-  void save(const fs::path& path) const override { write_file_atomic(path, serialized_); }
+  [[nodiscard]] std::string serialized() const override { return serialized_; }
   void save_as_json(const fs::path&, const TextEnds&) const override {
     throw Error("a tokenizer of Marian cannot be written as a tokenizer.json");
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "plumb/base/error.h"
@@ -29,22 +28,19 @@ class Pipeline final : public TokenizerModel {
     model_ = tk::make_token_model(document.at("model"));
     normalize_ = tk::make_normalizer(value_or_null(document, "normalizer"));
     pre_tokenize_ = tk::make_pre_tokenizer(value_or_null(document, "pre_tokenizer"));
-    templates_ = tk::make_templates(value_or_null(document, "post_processor"));
+    template_ = tk::make_template(value_or_null(document, "post_processor"));
     decode_ = tk::make_decoder(value_or_null(document, "decoder"));
-    if (const auto& added = value_or_null(document, "added_tokens"); !added.is_null()) {
-      added_ = tk::AddedTokens(added, model_->vocabulary(), normalize_);
-    } else {
-      added_ = tk::AddedTokens(nlohmann::json::array(), model_->vocabulary(), normalize_);
-    }
+    added_ = tk::AddedTokens(value_or_null(document, "added_tokens"), model_->vocabulary(), normalize_);
     limit_ = model_->vocabulary().limit();
     for (const auto& token : added_.all()) limit_ = std::max<int64_t>(limit_, token.id + 1);
-    check_templates();
+    check_template();
     specials_ = {find_special(names_.pad, {"<pad>", "[PAD]", "<|pad|>"}),
                  find_special(names_.bos, {"<s>", "[CLS]", "<bos>", "<|begin_of_text|>", "<|startoftext|>"}),
                  find_special(names_.eos, {"</s>", "[SEP]", "<eos>", "<|end_of_text|>", "<|endoftext|>"}),
                  find_special(names_.unknown.empty() ? model_->unknown() : names_.unknown, {}),
                  find_special(names_.mask, {"<mask>", "[MASK]", "<|mask|>"})};
-    specials_.separators = std::max(1, templates_.pair.count_between_texts(specials_.eos));
+    const auto separators = std::count(template_.between.begin(), template_.between.end(), specials_.eos);
+    specials_.separators = std::max(1, static_cast<int32_t>(separators));
   }
 
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {
@@ -63,20 +59,18 @@ class Pipeline final : public TokenizerModel {
     return ids;
   }
 
-  [[nodiscard]] Encoding as_input(std::vector<int32_t> ids) const override {
-    return templates_.single.fill(std::array{std::move(ids)});
+  [[nodiscard]] std::vector<int32_t> as_input(std::vector<int32_t> ids) const override {
+    ids.insert(ids.begin(), template_.before.begin(), template_.before.end());
+    ids.insert(ids.end(), template_.after.begin(), template_.after.end());
+    return ids;
   }
 
-  [[nodiscard]] Encoding encode_as_input(std::string_view first, std::string_view second) const override {
-    return templates_.pair.fill(std::array{encode(first), encode(second)});
-  }
-
-  [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool keep_specials) const override {
+  [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override {
     std::vector<std::string> tokens;
     tokens.reserve(ids.size());
     for (const int32_t id : ids) {
       if (const tk::AddedToken* added = added_.find(id)) {
-        if (keep_specials || !added->special) tokens.push_back(added->decoded);
+        if (!added->special) tokens.push_back(added->decoded);
       } else if (const std::string* token = model_->vocabulary().token(id)) {
         tokens.push_back(*token);
       }
@@ -119,8 +113,10 @@ class Pipeline final : public TokenizerModel {
     return document.dump();
   }
 
+  [[nodiscard]] std::string serialized() const override { return document_; }
+
   void save(const std::filesystem::path& path) const override {
-    write_file_atomic(path, document_);
+    TokenizerModel::save(path);
     write_special_names(path, names_);
   }
 
@@ -155,12 +151,10 @@ class Pipeline final : public TokenizerModel {
     return -1;
   }
 
-  void check_templates() const {
-    for (const auto* one : {&templates_.single, &templates_.pair}) {
-      for (const auto& item : one->items) {
-        for (const int32_t id : item.tokens) {
-          if (id >= limit_) throw Error(fmt::format("the post-processor's token {} is outside the vocabulary", id));
-        }
+  void check_template() const {
+    for (const auto* tokens : {&template_.before, &template_.between, &template_.after}) {
+      for (const int32_t id : *tokens) {
+        if (id >= limit_) throw Error(fmt::format("the post-processor's token {} is outside the vocabulary", id));
       }
     }
   }
@@ -170,7 +164,7 @@ class Pipeline final : public TokenizerModel {
   std::shared_ptr<const tk::Model> model_;
   tk::Normalize normalize_;
   tk::PreTokenize pre_tokenize_;
-  tk::Templates templates_;
+  tk::Template template_;
   tk::Decode decode_;
   tk::AddedTokens added_;
   int64_t limit_ = 0;

@@ -49,21 +49,11 @@ class SentencePieceTokenizer final : public TokenizerModel {
     return ids;
   }
 
-  [[nodiscard]] Encoding as_input(std::vector<int32_t> ids) const override {
-    std::vector<int32_t> segments(ids.size(), 0);
-    return {std::move(ids), std::move(segments)};
-  }
-
-  [[nodiscard]] Encoding encode_as_input(std::string_view, std::string_view) const override {
-    throw Error("a SentencePiece model does not say how a pair of texts is joined",
-                "use a tokenizer whose tokenizer.json has a post-processor");
-  }
-
-  [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool keep_specials) const override {
+  [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override {
     std::vector<int> pieces;
     pieces.reserve(ids.size());
     for (const int32_t id : ids) {
-      if (keep_specials || !specials_.is_control(id)) pieces.push_back(id);
+      if (!specials_.is_control(id)) pieces.push_back(id);
     }
     std::string text;
     const std::string message = pieces_.decode(pieces, text);
@@ -75,8 +65,7 @@ class SentencePieceTokenizer final : public TokenizerModel {
   [[nodiscard]] int64_t vocabulary() const override { return pieces_.size(); }
   [[nodiscard]] int32_t find(std::string_view token) const override { return pieces_.find(token); }
   [[nodiscard]] std::string piece(int32_t id) const override { return pieces_.piece(id); }
-  [[nodiscard]] std::string definition() const override { return serialized_; }
-  void save(const std::filesystem::path& path) const override { write_file_atomic(path, serialized_); }
+  [[nodiscard]] std::string serialized() const override { return serialized_; }
 
   void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const override {
     const SentencePieceContent content = read_sentence_piece(serialized_);

@@ -2,38 +2,26 @@
 
 #include <map>
 
+#include "plumb/text/kinds/class_components.h"
 #include "plumb/text/kinds/special_tokens.h"
 
 namespace plumb {
 namespace {
 
-using ClassNames = std::map<std::string, std::string, std::less<>>;
-
-/// The classes by the names that they go by.
-const ClassNames& classes() {
-  static const ClassNames names = {
-      {"BertTokenizer", "BertTokenizer"},       {"DistilBertTokenizer", "BertTokenizer"},
-      {"GPT2Tokenizer", "GPT2Tokenizer"},       {"GPTNeoXTokenizer", "GPTNeoXTokenizer"},
-      {"RobertaTokenizer", "RobertaTokenizer"}, {"XLMRobertaTokenizer", "XLMRobertaTokenizer"},
-      {"T5Tokenizer", "T5Tokenizer"},           {"LlamaTokenizer", "LlamaTokenizer"},
-      {"Qwen2Tokenizer", "Qwen2Tokenizer"}};
-  return names;
-}
-
 /// The class for models of a type, where no file names one; empty if the file is then taken as it is. Types that are
 /// not here cannot be imported, or take the file as it is whatever class is named.
-const ClassNames& classes_of_models() {
-  static const ClassNames names = {{"bert", "BertTokenizer"},
-                                   {"distilbert", "BertTokenizer"},
-                                   {"gpt2", "GPT2Tokenizer"},
-                                   {"gpt_neox", "GPTNeoXTokenizer"},
-                                   {"llama", ""},
-                                   {"marian", ""},
-                                   {"qwen2", "Qwen2Tokenizer"},
-                                   {"qwen3", "Qwen2Tokenizer"},
-                                   {"roberta", "RobertaTokenizer"},
-                                   {"t5", "T5Tokenizer"},
-                                   {"xlm-roberta", "XLMRobertaTokenizer"}};
+const std::map<std::string, std::string>& classes_of_models() {
+  static const std::map<std::string, std::string> names = {{"bert", "BertTokenizer"},
+                                                           {"distilbert", "BertTokenizer"},
+                                                           {"gpt2", "GPT2Tokenizer"},
+                                                           {"gpt_neox", "GPTNeoXTokenizer"},
+                                                           {"llama", ""},
+                                                           {"marian", ""},
+                                                           {"qwen2", "Qwen2Tokenizer"},
+                                                           {"qwen3", "Qwen2Tokenizer"},
+                                                           {"roberta", "RobertaTokenizer"},
+                                                           {"t5", "T5Tokenizer"},
+                                                           {"xlm-roberta", "XLMRobertaTokenizer"}};
   return names;
 }
 
@@ -45,8 +33,8 @@ std::string text_or_empty(const Json& settings, const char* name) {
 /// The class with this name; empty if Plumb does not know it.
 std::string class_named(std::string_view name) {
   if (name.ends_with("Fast")) name.remove_suffix(4);
-  const auto entry = classes().find(name);
-  return entry == classes().end() ? std::string() : entry->second;
+  if (name == "DistilBertTokenizer") name = "BertTokenizer";
+  return tokenizer_class_named(std::string(name)) == nullptr ? std::string() : std::string(name);
 }
 
 }  // namespace

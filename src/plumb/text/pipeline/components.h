@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "plumb/base/registry.h"
-#include "plumb/text/pipeline/template.h"
 #include "plumb/text/pipeline/vocabulary.h"
 
 namespace plumb::tokenization {
@@ -63,6 +62,11 @@ class Model {
   Vocabulary vocabulary_;
 };
 
+/// The special tokens around a text, and between the two texts of a pair.
+struct Template {
+  std::vector<int32_t> before, after, between;
+};
+
 /// Makes a component from its section of `tokenizer.json`. Throws Error or a JSON exception on invalid settings.
 template <typename Component>
 using Maker = std::function<Component(const nlohmann::json& settings)>;
@@ -71,7 +75,7 @@ Registry<Maker<Normalize>>& normalizers();
 Registry<Maker<PreTokenize>>& pre_tokenizers();
 Registry<Maker<Decode>>& decoders();
 Registry<Maker<std::shared_ptr<const Model>>>& models();
-Registry<Maker<Templates>>& post_processors();
+Registry<Maker<Template>>& post_processors();
 
 /// The component that a section describes, looked up by its "type". Without a normalizer, pre-tokenizer or
 /// post-processor (null), nothing is changed or added; without a decoder, tokens are joined with spaces. Throws Error
@@ -80,6 +84,6 @@ Normalize make_normalizer(const nlohmann::json& settings);
 PreTokenize make_pre_tokenizer(const nlohmann::json& settings);
 Decode make_decoder(const nlohmann::json& settings);
 std::shared_ptr<const Model> make_token_model(const nlohmann::json& settings);
-Templates make_templates(const nlohmann::json& settings);
+Template make_template(const nlohmann::json& settings);
 
 }  // namespace plumb::tokenization

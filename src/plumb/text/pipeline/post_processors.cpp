@@ -8,12 +8,12 @@
 
 namespace plumb::tokenization {
 
-Registry<Maker<Templates>>& post_processors() {
-  static Registry<Maker<Templates>> registry("post-processor");
+Registry<Maker<Template>>& post_processors() {
+  static Registry<Maker<Template>> registry("post-processor");
   return registry;
 }
 
-Templates make_templates(const Settings& settings) {
+Template make_template(const Settings& settings) {
   if (settings.is_null()) return {};
   return post_processors().at(settings.at("type").get<std::string>()).make(settings);
 }
@@ -27,81 +27,71 @@ int32_t token_id(const Settings& value) {
 }
 
 /// ["[SEP]", 102]
-Template::Item special(const Settings& token, int32_t segment = 0) {
+int32_t special(const Settings& token) {
   if (!token.is_array() || token.size() != 2) throw Error("a special token is not a pair of token and id");
-  return {.tokens = {token_id(token[1])}, .segment = segment};
+  return token_id(token[1]);
 }
 
 /// [CLS] A [SEP] B [SEP]
-Templates make_bert_templates(const Settings& settings) {
-  const Settings& sep = settings.at("sep");
-  const Template single{{special(settings.at("cls")), {.text = 0}, special(sep)}};
-  Template pair = single;
-  pair.items.push_back({.text = 1, .segment = 1});
-  pair.items.push_back(special(sep, 1));
-  return {single, pair};
+Template make_bert_template(const Settings& settings) {
+  const int32_t sep = special(settings.at("sep"));
+  return {.before = {special(settings.at("cls"))}, .after = {sep}, .between = {sep}};
 }
 
-/// <s> A </s></s> B </s>, all in one segment.
-Templates make_roberta_templates(const Settings& settings) {
-  const Template::Item sep = special(settings.at("sep"));
-  const Template single{{special(settings.at("cls")), {.text = 0}, sep}};
-  Template pair = single;
-  pair.items.push_back(sep);
-  pair.items.push_back({.text = 1});
-  pair.items.push_back(sep);
-  return {single, pair};
+/// <s> A </s></s> B </s>
+Template make_roberta_template(const Settings& settings) {
+  const int32_t sep = special(settings.at("sep"));
+  return {.before = {special(settings.at("cls"))}, .after = {sep}, .between = {sep, sep}};
 }
 
-Template read_template(const Settings& items, const Settings& special_tokens) {
+/// The special tokens of a template, cut at its texts: those before the first text, and those after each. Throws Error
+/// on a text other than those in `known`, one letter each.
+std::vector<std::vector<int32_t>> cut_at_texts(const Settings& items, const Settings& special_tokens,
+                                               std::string_view known) {
   if (!items.is_array()) throw Error("a template is not a list");
-  Template result;
+  std::vector<std::vector<int32_t>> tokens(1);
   for (const Settings& item : items) {
     const bool is_text = item.contains("Sequence");
-    const Settings& part = item.at(is_text ? "Sequence" : "SpecialToken");
-    const auto segment = token_id(part.at("type_id"));
-    const auto name = part.at("id").get<std::string>();
+    const auto name = item.at(is_text ? "Sequence" : "SpecialToken").at("id").get<std::string>();
     if (is_text) {
-      if (name != "A" && name != "B") throw Error(fmt::format("unknown text '{}' in a template", name), "known: A, B");
-      result.items.push_back({.text = name == "A" ? 0 : 1, .segment = segment});
+      if (name.size() != 1 || known.find(name) == std::string_view::npos)
+        throw Error(fmt::format("unknown text '{}' in a template", name),
+                    "A is the first text, B the second of a pair");
+      tokens.emplace_back();
     } else {
       if (!special_tokens.contains(name)) throw Error(fmt::format("a template lacks the ids of '{}'", name));
-      Template::Item tokens{.segment = segment};
-      for (const Settings& id : parts(special_tokens.at(name), "ids")) tokens.tokens.push_back(token_id(id));
-      result.items.push_back(tokens);
+      for (const Settings& id : parts(special_tokens.at(name), "ids")) tokens.back().push_back(token_id(id));
     }
   }
-  return result;
+  return tokens;
 }
 
-Templates make_described_templates(const Settings& settings) {
+Template make_described_template(const Settings& settings) {
   const Settings& special_tokens = settings.at("special_tokens");
-  Templates templates{read_template(settings.at("single"), special_tokens),
-                      read_template(settings.at("pair"), special_tokens)};
-  for (const Template::Item& item : templates.single.items) {
-    if (item.text == 1) throw Error("the template for a single text contains a second one");
-  }
-  return templates;
+  const auto single = cut_at_texts(settings.at("single"), special_tokens, "A");
+  const auto pair = cut_at_texts(settings.at("pair"), special_tokens, "AB");
+  if (single.size() != 2) throw Error("the template for a single text does not contain it exactly once");
+  return {.before = single[0], .after = single[1], .between = pair.size() > 2 ? pair[1] : std::vector<int32_t>()};
 }
 
 /// The only processor that adds tokens; the others change offsets, which Plumb does not compute.
-Templates make_sequence_of_templates(const Settings& settings) {
-  std::optional<Templates> chosen;
+Template make_sequence_of_post_processors(const Settings& settings) {
+  std::optional<Template> chosen;
   for (const Settings& part : parts(settings, "processors")) {
     if (part.at("type") == "ByteLevel") continue;
     if (chosen) throw Error("a sequence of several post-processors that add tokens is not supported");
-    chosen = make_templates(part);
+    chosen = make_template(part);
   }
-  return chosen.value_or(Templates());
+  return chosen.value_or(Template());
 }
 
 [[maybe_unused]] const bool kPostProcessorsRegistered = [] {
   auto& all = post_processors();
-  all.add("BertProcessing", "[CLS] A [SEP] B [SEP]", "Devlin et al., arXiv 1810.04805", make_bert_templates);
-  all.add("ByteLevel", "no special tokens", "", [](const Settings&) { return Templates(); });
-  all.add("RobertaProcessing", "<s> A </s></s> B </s>", "Liu et al., arXiv 1907.11692", make_roberta_templates);
-  all.add("Sequence", "one after the other", "", make_sequence_of_templates);
-  all.add("TemplateProcessing", "as described", "", make_described_templates);
+  all.add("BertProcessing", "[CLS] A [SEP] B [SEP]", "Devlin et al., arXiv 1810.04805", make_bert_template);
+  all.add("ByteLevel", "no special tokens", "", [](const Settings&) { return Template(); });
+  all.add("RobertaProcessing", "<s> A </s></s> B </s>", "Liu et al., arXiv 1907.11692", make_roberta_template);
+  all.add("Sequence", "one after the other", "", make_sequence_of_post_processors);
+  all.add("TemplateProcessing", "as described", "", make_described_template);
   return true;
 }();
 
