@@ -70,6 +70,9 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[coordinate_check]\nwidths = [32, 32]"), Error);
   EXPECT_THROW(read("[coordinate_check]\nmargin = nan"), Error);
   EXPECT_NO_THROW(read("[coordinate_check]\nwidths = []"));
+  EXPECT_CONTAINS(test::message_of([&] { read("[data]\nvalid = 'valid.txt'\n[gradients]"); }), "belong to data.train");
+  EXPECT_NO_THROW(read("[data]\ntrain = 'train.txt'\nvalid = 'valid.txt'\n[gradients]"));
+  EXPECT_CONTAINS(test::message_of([&] { read("[train]\nseed = 7\n[gradients]"); }), "is study.seed");
   EXPECT_THROW(read("[watch]\nevery = 5\n[gradients]"), Error);  // trains no run along which to measure
   EXPECT_LACKS(write_study(read("[training]")), "[watch]");
   EXPECT_CONTAINS(write_study(read("[watch]\nevery = '1e'\n[training]\nwarm_ups = [0, '0.5e']")),
