@@ -297,6 +297,10 @@ void check_claims(const std::vector<StudyClaim>& claims, const std::vector<Study
     const int ends = (claim.above ? 1 : 0) + (claim.below ? 1 : 0);
     if (claim.within ? ends > 0 : ends == 0)
       throw Error(in_quotes(claim) + " does not say what it expects", "set above, below, or both; or within alone");
+    if (claim.above && claim.below && *claim.above >= *claim.below)
+      throw Error(
+          fmt::format("{} expects more than {:g} and less than {:g}", in_quotes(claim), *claim.above, *claim.below),
+          "set above to the smaller number");
     if (claim.within && claim.against.empty() && !claim.around)
       throw Error(in_quotes(claim) + " has a margin but no comparison", "set against, around, or above and below");
     if (claim.around && !claim.within)
@@ -336,8 +340,12 @@ std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<
   return names;
 }
 
-void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
+void check_quantity(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                    const std::vector<Quantity>& quantities) {
   (void)require_quantities(claim, quantities);
+  if (!can_be_judged(claim, arms, quantities))
+    throw Error(fmt::format("{}: '{}' is not measured for the arms that it is about", in_quotes(claim), claim.quantity),
+                "warm-ups of [training] make arms for what is trained alone, and some parts measure only some schemes");
 }
 
 bool can_be_judged(const StudyClaim& claim, const std::vector<StudyArm>& arms,
@@ -450,7 +458,8 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
         const Pair pair{&arm, &*first};
         if (first->name == arm.name || !measures(quantity, pair)) continue;
         const Interval effect = judge(values_of(quantity, pair), Region{}, quantity.scale).effect;
-        std::vector<std::string> notes = {failures_in(quantity, {pair}), doubt_about(quantity, pair, {}, kConfidence)};
+        std::vector<std::string> notes = {failures_in(quantity, {pair})};
+        if (effect.count > 0) notes.push_back(doubt_about(quantity, pair, {}, kConfidence));
         std::erase(notes, "");
         const double none = no_effect(quantity.scale);
         const bool known = effect.count > 1;
