@@ -256,8 +256,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
   }
   figure.caption = fmt::format(
       "Detokenized, cased BLEU of the first {} pairs of the split '{}', beam width {}, at each arm's best learning "
-      "rate; {}. {} "
-      "run{} diverged. Signature: {}.",
+      "rate; {}. {} run{} diverged. Signature: {}.",
       part.bleu_pairs, part.bleu_split, part.beam,
       part.seeds == 1 ? "one seed, 95% bootstrap intervals over sentences"
                       : fmt::format("means over {} seeds with 95% intervals by Student's t", part.seeds),
