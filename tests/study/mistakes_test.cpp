@@ -27,6 +27,11 @@ TEST(Study, FindsMistakesBeforeItMeasures) {
   StudyConfig split = good;
   split.parts = test::parts(std::string(test::kTrainingPart) + "bleu_pairs = 4\nbleu_split = \"tset\"\n");
   EXPECT_EQ(mistake("split", split), "the data has no split 'tset'");
+  StudyConfig text = good;
+  text.data.block = 16;
+  text.model.kind = "decoder";
+  text.parts = test::parts(std::string(test::kTrainingPart) + "bleu_pairs = 4\nbleu_split = \"valid\"\n");
+  EXPECT_EQ(mistake("text", text), "a model of kind \"decoder\" cannot translate");
   StudyConfig scheme = good;
   scheme.study.schemes.emplace_back("pre-lm");
   EXPECT_CONTAINS(mistake("scheme", scheme), "pre-lm");

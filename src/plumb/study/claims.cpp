@@ -218,30 +218,25 @@ Judged require_quantities(const StudyClaim& claim, const std::vector<Quantity>& 
 
 Judgment judged(const StudyClaim& claim, const Judged& about, const std::vector<Pair>& pairs, double confidence) {
   const Quantity& quantity = about.first();
-  const Region region = region_of(claim, quantity.scale);
+  const Pair& pair = pairs.front();  // all of them compare two arms, or none does
+  Region region = region_of(claim, quantity.scale);
+  if (pair.against != nullptr) region = with_null(region, quantity.scale);
   if (!about.readings.empty()) {
-    const Pair& pair = pairs.front();
     std::vector<QuantityReading> readings = {{quantity.meaning, values_of(quantity, pair)}};
     for (const Quantity* other : about.readings) readings.push_back({other->meaning, values_of(*other, pair)});
-    const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
-    return with_failures(judge_readings(readings, own, quantity.scale, confidence), quantity, pairs);
+    return with_failures(judge_readings(readings, region, quantity.scale, confidence), quantity, pairs);
   }
   if (pairs.size() * about.each.size() > 1) {
     std::vector<Condition> conditions;
     for (const Quantity* one : about.each) {
-      for (const Pair& pair : pairs)
-        conditions.push_back(
-            {values_of(*one, pair), pair.against == nullptr ? region : with_null(region, quantity.scale)});
+      for (const Pair& each : pairs) conditions.push_back({values_of(*one, each), region});
     }
     return with_failures(judge_each(conditions, quantity.scale, confidence), quantity, pairs);
   }
-  const Pair& pair = pairs.front();
-  if (pair.against == nullptr || quantity.scale == Scale::logarithmic) {
-    const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
-    return with_failures(judge(values_of(quantity, pair), own, quantity.scale, confidence), quantity, pairs);
-  }
-  return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(),
-                          with_null(region, quantity.scale), confidence, quantity.failed_at());
+  if (pair.against == nullptr || quantity.scale == Scale::logarithmic)
+    return with_failures(judge(values_of(quantity, pair), region, quantity.scale, confidence), quantity, pairs);
+  return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(), region,
+                          confidence, quantity.failed_at());
 }
 
 /// "Post-LN, rmsnorm"; "model.norm=rmsnorm" for several arms.

@@ -386,7 +386,10 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
 }
 
 PartPlan plan(StudyContext& context, const TrainingStudy& part) {
-  if (part.bleu_pairs > 0) require_split(context, part.bleu_split);
+  if (part.bleu_pairs > 0) {
+    require_split(context, part.bleu_split);
+    for (const std::string& arm : arm_names(context)) (void)translator_of(*make_model(model_for(context, arm, 1)));
+  }
   PartPlan plan(context);
   std::vector<Arm> arms;
   const std::vector<ArmId> ids = arms_of(context, part);
