@@ -144,6 +144,8 @@ TEST(StudyArms, MistakesAreErrors) {
   EXPECT_CONTAINS(error({{"model.norm", {"rmsnorm"}}, {"model.norm", {"layernorm"}}}), "two axes");
   EXPECT_CONTAINS(error({{"model.norm", {"rmsnorm"}}}, {{"a", {"model.norm=layernorm"}}}), "sets model.norm too");
   EXPECT_CONTAINS(error({}, {{"a", {"model.heads=2"}}, {"a", {"model.heads=4"}}}), "two arms are called");
+  EXPECT_EQ(error({}, {{"a", {"model.heads=2"}}, {"", {"model.heads=4"}}}), "[[study.arm]]: an arm has no name");
+  EXPECT_EQ(error({}, {{"a", {"model.heads=2", "model.heads=4"}}}), "[[study.arm]]: 'a' sets model.heads twice");
   EXPECT_EQ(error({}, {{"wide 1", {"model.heads=2"}}, {"wide-1", {"model.heads=4"}}}),
             "[study]: 'post-ln, wide 1' and 'post-ln, wide-1' would have the same files");
   EXPECT_EQ(error({{"model.layers", {"2", "6"}}}),

@@ -292,7 +292,8 @@ TEST(StudyClaims, AreDecidedOnlyIfEveryReadingAgrees) {
   EXPECT_CONTAINS(agreed.reason, "the other size: 2");
   other.of_arm["post-ln, rmsnorm"] = [one] { return one; };
   EXPECT_EQ(judge_claim(claim, four_arms(), {size, other}).judgment.outcome, Outcome::undecided);
-  EXPECT_CONTAINS(test::message_of([&] { check_quantity(claim, {size}); }), "the study does not measure 'other'");
+  EXPECT_CONTAINS(test::message_of([&] { check_quantity(claim, four_arms(), {size}); }),
+                  "the study does not measure 'other'");
   EXPECT_FALSE(can_be_judged(claim, four_arms(), {size}));
   EXPECT_TRUE(can_be_judged(claim, four_arms(), {size, other}));
   claim.of.pop_back();
@@ -358,12 +359,20 @@ TEST(StudyClaims, MistakesAreErrors) {
   claim.above = claim.around = 1;
   EXPECT_CONTAINS(error(claim), "says around what, but not how far from it");
   claim = good;
+  claim.below = 0.5;
+  EXPECT_EQ(error(claim), "[[study.claim]] \"it is larger\" expects more than 1 and less than 0.5");
+  claim = good;
   claim.no_effect = 0;
   EXPECT_CONTAINS(error(claim), "compares arms, whose no_effect is known");
   EXPECT_CONTAINS(error(claim_that(1, "model.norm=none", "")), "no arm has 'model.norm=none'");
   EXPECT_CONTAINS(error(claim_that(1, "model.norm=rmsnorm", "model.norm=rmsnorm")), "compares no two arms");
-  EXPECT_EQ(test::message_of([&] { check_quantity(good, {}); }),
+  EXPECT_EQ(test::message_of([&] { check_quantity(good, four_arms(), {}); }),
             "[[study.claim]] \"it is larger\": the study does not measure 'size'");
+  Quantity size = quantity_with({{1}, {2}, {3}, {4}}, Scale::linear);
+  EXPECT_NO_THROW(check_quantity(good, four_arms(), {size}));
+  for (const char* arm : {"post-ln, rmsnorm", "pre-ln, rmsnorm"}) size.of_arm.erase(arm);
+  EXPECT_EQ(test::message_of([&] { check_quantity(good, four_arms(), {size}); }),
+            "[[study.claim]] \"it is larger\": 'size' is not measured for the arms that it is about");
 }
 
 TEST(StudyComparisons, AreWithTheFirstArmThatDiffersInOneSetting) {

@@ -27,6 +27,11 @@ TEST(Study, FindsMistakesBeforeItMeasures) {
   StudyConfig split = good;
   split.parts = test::parts(std::string(test::kTrainingPart) + "bleu_pairs = 4\nbleu_split = \"tset\"\n");
   EXPECT_EQ(mistake("split", split), "the data has no split 'tset'");
+  StudyConfig text = good;
+  text.data.block = 16;
+  text.model.kind = "decoder";
+  text.parts = test::parts(std::string(test::kTrainingPart) + "bleu_pairs = 4\nbleu_split = \"valid\"\n");
+  EXPECT_EQ(mistake("text", text), "a model of kind \"decoder\" cannot translate");
   StudyConfig scheme = good;
   scheme.study.schemes.emplace_back("pre-lm");
   EXPECT_CONTAINS(mistake("scheme", scheme), "pre-lm");
@@ -70,6 +75,9 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[coordinate_check]\nwidths = [32, 32]"), Error);
   EXPECT_THROW(read("[coordinate_check]\nmargin = nan"), Error);
   EXPECT_NO_THROW(read("[coordinate_check]\nwidths = []"));
+  EXPECT_CONTAINS(test::message_of([&] { read("[data]\nvalid = 'valid.txt'\n[gradients]"); }), "belong to data.train");
+  EXPECT_NO_THROW(read("[data]\ntrain = 'train.txt'\nvalid = 'valid.txt'\n[gradients]"));
+  EXPECT_CONTAINS(test::message_of([&] { read("[train]\nseed = 7\n[gradients]"); }), "is study.seed");
   EXPECT_THROW(read("[watch]\nevery = 5\n[gradients]"), Error);  // trains no run along which to measure
   EXPECT_LACKS(write_study(read("[training]")), "[watch]");
   EXPECT_CONTAINS(write_study(read("[watch]\nevery = '1e'\n[training]\nwarm_ups = [0, '0.5e']")),

@@ -328,6 +328,20 @@ TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
     EXPECT_TRUE(load_run_config(path).initial_weights.empty()) << name;
 }
 
+// Its data are prepared for that, which measures nothing.
+TEST_F(TransferPart, ClaimsAreRegisteredBeforeItIsMeasured) {
+  claim_pretraining_lowers("classification_error_decoder");
+  config_.parts["transfer"] = Options(part_);
+  EXPECT_EQ(register_claims(config_, out()).judged_in,
+            std::vector<std::vector<std::string>>{{"scratch against complete"}});
+  EXPECT_TRUE(fs::exists(out() / "measurements" / "transfer-data-labels.json"));
+  const Json results = run();
+  const Json& verdict = test::entry(results["verdicts"], "claim", "Pretraining lowers the error");
+  EXPECT_CONTAINS(verdict["source"].get<std::string>(), "a paper; registered on 20");
+  for (const char* file : {"registration.json", "results.json"}) fs::remove(out() / file);
+  EXPECT_CONTAINS(test::message_of([&] { register_claims(config_, out()); }), "has been measured");
+}
+
 TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   const auto message = [&](const std::string& toml) {
     const Error error = test::error_of([&] { (void)read_study(Config::from_string(toml, "test")); });
@@ -337,6 +351,7 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   EXPECT_EQ(message("[transfer]\ntrain = \"a.tsv\"\n" + model), "accepted; ");
   EXPECT_CONTAINS(message("[transfer]\n" + model), "transfer.labels");
   EXPECT_CONTAINS(message("[transfer]\ntrain = \"a\"\nlabels = \"b\"\n" + model), "exactly one source");
+  EXPECT_CONTAINS(message("[transfer]\nlabels = \"b\"\nvalid = \"c\"\n" + model), "belongs to transfer.train");
   EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\n"), "[[transfer.model]]");
   EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\n" + model + model), "twice");
   EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model),

@@ -44,6 +44,11 @@ TEST(Learning, ARunThatStaysAtTheFrequenciesHasFailed) {
   EXPECT_EQ(found.text,
             "the training loss ends at 5.74 nats, no better than the 5.74 of a model that knows only how "
             "frequent each label is");
+  std::vector<double> lower = {7.90, 6.71, 6.05, 5.80};
+  lower.resize(16, 5.73);
+  EXPECT_EQ(judged(lower).text,
+            "the training loss ends at 5.73 nats, hardly better than the 5.74 of a model that knows only how "
+            "frequent each label is");
   // The same with the seven points of a run of 300 steps.
   EXPECT_EQ(judged({8.02, 6.31, 5.87, 5.81, 5.79, 5.78, 5.77}).learning, Learning::frequencies_only);
 }

@@ -50,8 +50,7 @@ Figure losses_by_rate(const CheckResult& result) {
   }
   figure.caption =
       "The loss of each trial at the last step that all have measured. Dashed: the configured and the recommended "
-      "rate, "
-      "and the largest stable one with its 80% interval.";
+      "rate, and the largest stable one with its 80% interval.";
   figure.kind = "scatter";
   figure.x.label = "learning rate";
   figure.x.log = true;

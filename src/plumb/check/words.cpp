@@ -49,7 +49,7 @@ std::string configured(const CheckResult& result) {
 std::string limit(const CheckResult& result) {
   std::string text = in_words(*result.largest_stable_rate);
   if (result.planned_warm_up > 0) {
-    text += result.tried_warm_up == 0 ? fmt::format(", with the warm-up of {} steps, from trials without",
+    text += result.tried_warm_up == 0 ? fmt::format(", with the warm-up of {} steps, estimated from trials without one",
                                                     with_thousands(result.planned_warm_up))
             : result.tried_warm_up < result.planned_warm_up
                 ? fmt::format(", after a warm-up of {} steps; the run has {}", result.tried_warm_up,

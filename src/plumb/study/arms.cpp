@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
@@ -54,8 +55,16 @@ ArmAxis axis_of(const std::vector<Duration>& warm_ups) {
 
 ArmAxis axis_of(const std::vector<StudyPairing>& pairings) {
   ArmAxis made{kPairingAxis, {}};
-  for (const StudyPairing& pairing : pairings)
+  for (const StudyPairing& pairing : pairings) {
+    if (pairing.name.empty()) throw Error("[[study.arm]]: an arm has no name", "give it one: the report calls it so");
+    std::set<std::string> keys;
+    for (const std::string& assignment : pairing.set) {
+      if (!keys.insert(key_of(assignment)).second)
+        throw Error(fmt::format("[[study.arm]]: '{}' sets {} twice", pairing.name, key_of(assignment)),
+                    "leave one of them out");
+    }
     made.values.push_back({pairing.name, pairing.set, pairing.learning_rates.value_or(std::vector<double>{})});
+  }
   return made;
 }
 

@@ -218,30 +218,25 @@ Judged require_quantities(const StudyClaim& claim, const std::vector<Quantity>& 
 
 Judgment judged(const StudyClaim& claim, const Judged& about, const std::vector<Pair>& pairs, double confidence) {
   const Quantity& quantity = about.first();
-  const Region region = region_of(claim, quantity.scale);
+  const Pair& pair = pairs.front();  // all of them compare two arms, or none does
+  Region region = region_of(claim, quantity.scale);
+  if (pair.against != nullptr) region = with_null(region, quantity.scale);
   if (!about.readings.empty()) {
-    const Pair& pair = pairs.front();
     std::vector<QuantityReading> readings = {{quantity.meaning, values_of(quantity, pair)}};
     for (const Quantity* other : about.readings) readings.push_back({other->meaning, values_of(*other, pair)});
-    const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
-    return with_failures(judge_readings(readings, own, quantity.scale, confidence), quantity, pairs);
+    return with_failures(judge_readings(readings, region, quantity.scale, confidence), quantity, pairs);
   }
   if (pairs.size() * about.each.size() > 1) {
     std::vector<Condition> conditions;
     for (const Quantity* one : about.each) {
-      for (const Pair& pair : pairs)
-        conditions.push_back(
-            {values_of(*one, pair), pair.against == nullptr ? region : with_null(region, quantity.scale)});
+      for (const Pair& each : pairs) conditions.push_back({values_of(*one, each), region});
     }
     return with_failures(judge_each(conditions, quantity.scale, confidence), quantity, pairs);
   }
-  const Pair& pair = pairs.front();
-  if (pair.against == nullptr || quantity.scale == Scale::logarithmic) {
-    const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
-    return with_failures(judge(values_of(quantity, pair), own, quantity.scale, confidence), quantity, pairs);
-  }
-  return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(),
-                          with_null(region, quantity.scale), confidence, quantity.failed_at());
+  if (pair.against == nullptr || quantity.scale == Scale::logarithmic)
+    return with_failures(judge(values_of(quantity, pair), region, quantity.scale, confidence), quantity, pairs);
+  return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(), region,
+                          confidence, quantity.failed_at());
 }
 
 /// "Post-LN, rmsnorm"; "model.norm=rmsnorm" for several arms.
@@ -297,6 +292,10 @@ void check_claims(const std::vector<StudyClaim>& claims, const std::vector<Study
     const int ends = (claim.above ? 1 : 0) + (claim.below ? 1 : 0);
     if (claim.within ? ends > 0 : ends == 0)
       throw Error(in_quotes(claim) + " does not say what it expects", "set above, below, or both; or within alone");
+    if (claim.above && claim.below && *claim.above >= *claim.below)
+      throw Error(
+          fmt::format("{} expects more than {:g} and less than {:g}", in_quotes(claim), *claim.above, *claim.below),
+          "set above to the smaller number");
     if (claim.within && claim.against.empty() && !claim.around)
       throw Error(in_quotes(claim) + " has a margin but no comparison", "set against, around, or above and below");
     if (claim.around && !claim.within)
@@ -336,8 +335,12 @@ std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<
   return names;
 }
 
-void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
+void check_quantity(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                    const std::vector<Quantity>& quantities) {
   (void)require_quantities(claim, quantities);
+  if (!can_be_judged(claim, arms, quantities))
+    throw Error(fmt::format("{}: '{}' is not measured for the arms that it is about", in_quotes(claim), claim.quantity),
+                "warm-ups of [training] make arms for what is trained alone, and some parts measure only some schemes");
 }
 
 bool can_be_judged(const StudyClaim& claim, const std::vector<StudyArm>& arms,
@@ -450,7 +453,8 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
         const Pair pair{&arm, &*first};
         if (first->name == arm.name || !measures(quantity, pair)) continue;
         const Interval effect = judge(values_of(quantity, pair), Region{}, quantity.scale).effect;
-        std::vector<std::string> notes = {failures_in(quantity, {pair}), doubt_about(quantity, pair, {}, kConfidence)};
+        std::vector<std::string> notes = {failures_in(quantity, {pair})};
+        if (effect.count > 0) notes.push_back(doubt_about(quantity, pair, {}, kConfidence));
         std::erase(notes, "");
         const double none = no_effect(quantity.scale);
         const bool known = effect.count > 1;

@@ -63,8 +63,10 @@ void check_claims(const std::vector<StudyClaim>& claims, const std::vector<Study
 std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<StudyArm>& arms,
                                      const std::vector<Quantity>& quantities);
 
-/// Throws Error, with the names of the others, if the claim is about a quantity that is not measured.
-void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities);
+/// Throws Error if the claim is about a quantity that is not measured, with the names of the others, or not for any of
+/// its arms.
+void check_quantity(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                    const std::vector<Quantity>& quantities);
 
 /// Whether the study has the arms that the claim is about, a single one or pair if it has readings, and measures its
 /// quantities.

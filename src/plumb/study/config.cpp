@@ -97,6 +97,11 @@ void check_parts(const StudyConfig& study) {
   require_valid("data", study.data);
   require_valid("watch", study.watch);
   require_decay_start(study.train);
+  const StudyData& data = study.data;
+  if (data.directory.empty() && data.train.empty() && !(data.valid.empty() && data.test.empty()))
+    throw Error("data.valid and data.test belong to data.train, which the study lacks", "set data.train");
+  if (study.train.seed != TrainConfig().seed)
+    throw Error("train.seed: the seed of a study's runs is study.seed", "set study.seed");
   const std::vector<StudyArm> arms = study.arms();
   check_claims(study.study.claims, study.trained_arms());
   const bool swept = std::any_of(arms.begin(), arms.end(), [](const auto& arm) { return !arm.learning_rates.empty(); });

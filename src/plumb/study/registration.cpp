@@ -10,6 +10,7 @@
 #include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/study/transfer_data.h"
 
 namespace plumb {
 namespace {
@@ -20,7 +21,8 @@ std::filesystem::path registration_of(const std::filesystem::path& out) { return
 bool is_measured(const std::filesystem::path& out) {
   std::error_code none;
   for (const auto& file : std::filesystem::directory_iterator(out / "measurements", none)) {
-    if (file.path().filename() != "data.json") return true;
+    const std::string name = file.path().stem();
+    if (name != "data" && !name.starts_with(kTransferDataName)) return true;
   }
   return std::filesystem::exists(out / "results.json");
 }

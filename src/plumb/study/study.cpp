@@ -259,7 +259,7 @@ class OpenedStudy {
 
   void check(const StudyClaim& claim) const {
     check_claims({claim}, config_.trained_arms());
-    if (claim.source.empty()) check_quantity(claim, quantities_);
+    if (claim.source.empty()) check_quantity(claim, context_->arms, quantities_);
   }
 
   /// Makes the measurements that are missing. `on_part` gets the results whenever a part but the last is complete.

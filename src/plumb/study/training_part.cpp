@@ -256,8 +256,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
   }
   figure.caption = fmt::format(
       "Detokenized, cased BLEU of the first {} pairs of the split '{}', beam width {}, at each arm's best learning "
-      "rate; {}. {} "
-      "run{} diverged. Signature: {}.",
+      "rate; {}. {} run{} diverged. Signature: {}.",
       part.bleu_pairs, part.bleu_split, part.beam,
       part.seeds == 1 ? "one seed, 95% bootstrap intervals over sentences"
                       : fmt::format("means over {} seeds with 95% intervals by Student's t", part.seeds),
@@ -387,7 +386,10 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
 }
 
 PartPlan plan(StudyContext& context, const TrainingStudy& part) {
-  if (part.bleu_pairs > 0) require_split(context, part.bleu_split);
+  if (part.bleu_pairs > 0) {
+    require_split(context, part.bleu_split);
+    for (const std::string& arm : arm_names(context)) (void)translator_of(*make_model(model_for(context, arm, 1)));
+  }
   PartPlan plan(context);
   std::vector<Arm> arms;
   const std::vector<ArmId> ids = arms_of(context, part);

@@ -98,7 +98,7 @@ StageData TransferData::made(const std::string& name, Json settings,
   settings["general"] = context_.data_settings;
   settings["length_limit"] = length_limit_;
   MeasurementRequest request;
-  request.name = "transfer-data-" + name;
+  request.name = kTransferDataName + name;
   request.label = "data";
   request.settings = settings;
   request.measure = [&] {

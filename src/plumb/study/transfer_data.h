@@ -47,6 +47,9 @@ struct StageData {
   int64_t tokens = 0;  // in its training split
 };
 
+/// What the names of the measurements begin with that note how these were made.
+inline constexpr const char* kTransferDataName = "transfer-data-";
+
 /// Makes data directories in OUT/transfer, each once. All have the vocabulary of the study's [data], so that a model
 /// passes from stage to stage unchanged.
 class TransferData {

@@ -58,6 +58,9 @@ void check(const StudyConfig&, const TransferStudy& part) {
     throw Error("[transfer] needs exactly one source of labeled text",
                 "set transfer.labels, a data directory, or transfer.train, a file with lines of label, TAB, text");
   }
+  if (part.train.empty() && !part.valid.empty())
+    throw Error("transfer.valid belongs to transfer.train",
+                "leave it out: the directory of transfer.labels has a split");
   if (part.models.empty()) throw Error("[transfer] has no model", "add [[transfer.model]] with its kind");
   std::set<std::string> kinds;
   for (const TransferModel& model : part.models) {

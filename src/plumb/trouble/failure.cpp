@@ -137,7 +137,11 @@ LearningJudgment judge_learning(const LossCurve& curve) {
         fmt::format("{}, after {:.2f} at step {}: it rose and has not recovered", ends, found.lowest, lowest_step));
   }
   if (learned) return judged(Learning::learned, ends_below);
-  return judged(Learning::frequencies_only, fmt::format("{}, no better than {}", ends, frequencies));
+  // Of two numbers that differ as they are printed, the smaller one is better, if hardly.
+  const bool lower =
+      found.final < curve.frequencies && fmt::format("{:.2f}", found.final) != fmt::format("{:.2f}", curve.frequencies);
+  return judged(Learning::frequencies_only,
+                fmt::format("{}, {} better than {}", ends, lower ? "hardly" : "no", frequencies));
 }
 
 }  // namespace plumb
