@@ -20,8 +20,8 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import Optimizers, optimizers_of, require_loss
-from .leaving import at_the_end, evaluating, random_state
+from .arguments import Optimizers, optimizers_of, require_loss, require_several
+from .leaving import at_the_end, eager, evaluating, random_state
 from .loops import trainer_loop
 from .results import as_table
 from .showing import rates_figure, section
@@ -160,7 +160,8 @@ class CheckResult:
 
 
 def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, Any], Tensor] | None = None,
-          batches: Iterable[Any] | None = None, *, module: Module | None = None, steps: int | None = None, warm_up: int = 0,
+          batches: Iterable[Any] | Callable[[], Any] | None = None, *, module: Module | None = None, steps: int | None = None,
+          warm_up: int = 0,
           budget: int | str | None = None, seed: int = 1, reference_loss: float | None = None, clip_norm: float | None = None,
           progress: Callable[[str, float], object] | None = None) -> CheckResult:
     """Tells before a run whether it will train, and what its largest stable learning rate is.
@@ -168,7 +169,8 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
     model: a module, or alone transformers' Trainer, or Lightning's with module= and its loader or data module as batches=.
     optimizer: one, or a list of several; those that have train() and eval(), such as Schedule-Free's, are switched.
     loss: loss(model, batch), one number with its graph. It gets a copy of the model, and must compute with that.
-    batches: a loader, or a list of batches; of an iterator that cannot begin anew, the first 256.
+    batches: a loader, a list of batches, or a function that makes one, of which 256 are made, as of an iterator that cannot
+        begin anew the first 256 are kept.
     steps: of the planned run, if known. warm_up: the steps in which its rate rises linearly.
     budget: what to spend at most: a number of gradients, or as `plumb check --budget` a share of the steps ("5%") or a time
         ("2min"). Default: 5% of the steps, but at least 250 gradients.
@@ -184,9 +186,13 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
     copied, so that both are left as found, as are all random numbers. Hooks of the optimizer are not called.
     """
     if optimizer is None or loss is None or batches is None:
+        if optimizer is not None or loss is not None or steps is not None or warm_up or clip_norm is not None:
+            raise Error("a loop of one's own has model, optimizer, loss and batches, and a Trainer says the others itself\n"
+                        "pass all four, or a Trainer alone, of Lightning with module= and its loader as batches=")
         with trainer_loop(model, module, batches) as loop:
             return check(**loop, budget=budget, seed=seed, reference_loss=reference_loss, progress=progress)
     require_loss(loss)
+    require_several(batches)
     optimizers = optimizers_of(optimizer)
     groups = [group for one in optimizers for group in one.param_groups]
     if not all("lr" in group for group in groups):
@@ -209,7 +215,7 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
     if not any(id(tensor) in own for group in groups for tensor in group["params"]):
         raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
     begin = time.perf_counter()
-    with random_state(model, batches), _gradients_kept(model, groups):
+    with random_state(model, batches), _gradients_kept(model, groups), eager():
         run = _Run(model, optimizers, loss, _Batches(batches, seed), rates, reference_loss, clip_norm)
         if progress:
             progress("measurements before training", 0.0)
@@ -258,7 +264,10 @@ def _seed(seed: int) -> None:
 class _Batches:
     """Batches in an order of their own for each seed."""
 
-    def __init__(self, batches: Iterable[Any], seed: int) -> None:
+    def __init__(self, batches: Any, seed: int) -> None:
+        if callable(batches) and not isinstance(batches, Iterable):
+            make = batches
+            batches = (make() for _ in range(_KEPT))
         self._given = list(itertools.islice(batches, _KEPT)) if isinstance(batches, Iterator) else batches
         _seed(seed)
         self.first = list(itertools.islice(iter(self._given), _FIRST))
@@ -482,7 +491,10 @@ class _Run:
             return
         count, length = tokens.tokens.shape
         before, after = (one.scores.double().view(count, -1, one.scores.shape[-1])[:, :length - 1] for one in (seen, changed[0]))
-        change = float((after - before).abs().max() / before.abs().max())
+        size = float(before.abs().max())
+        if not size:  # a last layer that begins at 0
+            return
+        change = float((after - before).abs().max()) / size
         self._reason("causality", not change <= _plumb.CAUSALITY, [seen.head], change, _plumb.CAUSALITY,
                      f"another last token changes the predictions before it by {change:.2g} of their size",
                      "a causal mask: the model sees the tokens that it is to predict, so its loss means nothing")

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -120,6 +121,14 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
         yield
 
 
+def eager() -> contextlib.AbstractContextManager[object]:
+    """Within it, what torch.compile has made computes as if it were not compiled: hooks see every module, copies are not compiled
+    anew, and there are second derivatives. PyTorch before 2.6 has no such switch."""
+    switch: Any = getattr(torch.compiler, "set_stance", None)
+    compiled = switch is not None and "torch._dynamo" in sys.modules  # whose import takes seconds
+    return switch("force_eager") if compiled else contextlib.nullcontext()
+
+
 @contextlib.contextmanager
 def hooked(modules: Iterable[tuple[str, torch.nn.Module]], begun: Callable[[str, Any, Any], Any],
            finished: Callable[[str, Any], Any]) -> Iterator[None]:
@@ -131,7 +140,8 @@ def hooked(modules: Iterable[tuple[str, torch.nn.Module]], begun: Callable[[str,
         handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(n, i, k), with_kwargs=True))
         handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(n, o)))
     try:
-        yield
+        with eager():
+            yield
     finally:
         torch.backends.mha.set_fastpath_enabled(enabled)
         for handle in handles:

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import Optimizers, optimizers_of, require_loss
+from .arguments import Optimizers, optimizers_of, require_loss, require_several
 from .leaving import hooked, random_state
 from .probing import first_tensor
 from .results import Array, Measured, as_table, data_frame
@@ -114,6 +114,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
     module may shrink, or any be zero; decay per step is constant. Random numbers go on as if nothing had been measured.
     """
     require_loss(loss)
+    require_several(batches)
     batches = list(batches)
     axes = {"width": sorted(set(widths))} | ({} if depths is None else {"depth": sorted(set(depths))})
     if not batches or seeds < 1 or steps < 1 or min(map(len, axes.values())) < 2 or min(map(min, axes.values())) < 1:
@@ -127,7 +128,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
                 models = []
                 for scale in scales:
                     torch.manual_seed(seed)
-                    sizes = {"width": scale} if depths is None else {"width": min(widths), "depth": min(depths), axis: scale}
+                    sizes = {name: values[0] for name, values in axes.items()} | {axis: scale}
                     models.append(make_model(*sizes.values()))
                 runs.append([_measure(model, loss, batches, optimizers_of(optimizer(model)), steps, seed, modules, rename)
                              for model, rename in zip(models, _by_place(models))])

@@ -305,6 +305,8 @@ def test_what_is_no_loop():
     with pytest.raises(plumb.Error, match="has model=, optimizer=, loss= and loader="):
         plumb.preflight(model=Classifier())
     keywords = plain(Classifier(), points())
+    with pytest.raises(plumb.Error, match="runs of one optimizer\nof several, call plumb.check"):
+        plumb.preflight(**keywords | {"optimizer": [keywords["optimizer"]] * 2})
     with pytest.raises(plumb.Error, match="taken from an iterator"):
         plumb.preflight(**keywords | {"loader": iter(keywords["loader"])})
     with pytest.raises(plumb.Error, match="at least one batch"):
