@@ -123,8 +123,8 @@ def draw(batches: Any, count: int) -> list[Any]:
             for name, value in getattr(holder, "__dict__", {}).items():
                 if isinstance(value, (random.Random, np.random.Generator, np.random.RandomState, torch.Generator)):
                     setattr(holder, name, copy.deepcopy(value))
-        own = {name: copy.deepcopy(getattr(batches, name), {id(batches.dataset): data})
-               for name in ("sampler", "batch_sampler", "generator")}
+        own = copy.deepcopy({name: getattr(batches, name) for name in ("sampler", "batch_sampler", "generator")},
+                            {id(batches.dataset): data})  # at once: they share their generator
         vars(loader).update(own, dataset=data, collate_fn=collate, num_workers=0, timeout=0, persistent_workers=False,
                             _iterator=None)
         batches = loader

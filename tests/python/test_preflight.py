@@ -1,7 +1,8 @@
-"""plumb.preflight on twenty small training scripts in the styles that people use: ten healthy ones, and ten with one mistake each."""
+"""plumb.preflight on small training scripts in the styles that people use: ten healthy ones, and twelve with one mistake each."""
 
 import copy
 import functools
+import itertools
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import plumb
 from conftest import same
+from plumb.loops import draw
 
 KINDS, LENGTH = 24, 12
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -262,6 +264,16 @@ def test_a_mistake_is_named(name):
     found, alarms = looked(build)
     assert any(one.subject == subject and text in one.text and one.batches == batches for one in alarms), found
     assert len(alarms) <= 3, found
+
+
+@pytest.mark.parametrize("generator", [None, 3])
+def test_batches_have_the_numbers_that_the_loader_gives_them(generator):
+    own = None if generator is None else torch.Generator().manual_seed(generator)
+    loader = DataLoader(TensorDataset(torch.arange(64)), 4, shuffle=True, generator=own)
+    torch.manual_seed(0)
+    drawn = draw(loader, 5)
+    torch.manual_seed(0)
+    assert same(drawn, list(itertools.islice(loader, 5)))
 
 
 class Counting(torch.optim.SGD):
