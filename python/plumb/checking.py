@@ -92,6 +92,8 @@ class Gain:
 
 @dataclass(frozen=True)
 class Recommendation:
+    """The rate and the steps of warm-up to use, and what these gain in nats per label; None where trials did not tell."""
+
     learning_rate: float
     warm_up: int
     # Nats by which such rates ended above the best one, on average and at most in nine of ten runs, and below the planned one.
@@ -106,6 +108,8 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Cost:
+    """Gradients that were computed, measurements before training included, and the time that all took."""
+
     gradients: int
     seconds: float
 

@@ -79,7 +79,9 @@ def preflight(trainer: Any = None, module: Any = None, loader: Any = None, *, mo
         plumb.preflight(trainer, module, loader)                   # of Lightning; the loader may be a data module
         plumb.preflight(model=model, optimizer=optimizer, loss=lambda model, batch: …, loader=loader)
 
-    loader: of one's own loop also a list of batches, or a function that makes one. seconds: about the most that it takes.
+    loader: of one's own loop also a list of batches, or a function that makes one.
+    scheduler: that of the loop, from which the largest rate and the warm-up follow. steps, warm_up, clip_norm: as of `check`.
+    seconds: about the most that it takes. out: gets what is printed; None: nothing is.
     """
     begin = time.perf_counter()
     with random_state(torch.nn.Module()):

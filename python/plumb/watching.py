@@ -44,14 +44,16 @@ class Watch:
         with weight decay; and "rate_share", the learning rate as a share of it. An eigenvalue lies within "sharpness_error" of
         λ. Of softmax attention, whichever operation computes it, "attention_entropy", of the weights, divided by ln(keys), and
         "attention_logit", the largest absolute score, with "/BLOCK" of each block.
+    loss: one function, or a list of several on independent batches of `examples` examples each: then all is of their mean, and
+        there is the noise scale tr Σ/‖G‖² in examples, "noise_scale", with "noise_trace" and "square_gradient".
+    steps: the most of the Lanczos process, each of which costs two gradients; it ends once the error is a hundredth of λ.
     history: the values of all measurements. `new`: whether the last step was measured.
     errors: (step, text) of what could not be measured, such as the sharpness of a loss that cannot be differentiated twice. It
         is NaN or left out, and said once, as a warning; training goes on.
     by: a regular expression, of which what it finds in a parameter's name names its block: "layers.3" by default.
 
     The loss is computed in evaluation mode, so that it does not change from call to call, except that batch norms use the
-    statistics of the batch, as in training. Weights, buffers, gradients and random numbers are as without it. `close()` ends
-    watching.
+    statistics of the batch, as in training. Weights, buffers, gradients and random numbers are as without it.
     """
 
     def __init__(self, model: Module, optimizer: Optimizers, *, every: int = 100,
@@ -89,6 +91,7 @@ class Watch:
         return (found[1] if found.re.groups else found[0]) if found else name
 
     def close(self) -> None:
+        """Ends watching: the optimizer's hooks are removed."""
         for handle in self._handles:
             handle.remove()
 
