@@ -34,6 +34,13 @@ def require_loss(loss: Any, arguments: int = 2) -> None:
         raise Error(f"the loss {what}\npass a function that computes it: {_FORMS[arguments]}")
 
 
+def number_with_graph(value: Any) -> torch.Tensor:
+    """What a loss has returned; throws Error unless that is one number with its graph."""
+    if not isinstance(value, torch.Tensor) or value.numel() != 1 or not value.requires_grad:
+        raise Error("the loss is no single number with a graph\nreturn a mean or a sum, computed without torch.no_grad()")
+    return value
+
+
 def losses_of(loss: Any, arguments: int) -> list[Callable[..., torch.Tensor]]:
     """A loss, or several, as a list. Throws as `require_loss`."""
     several = isinstance(loss, Iterable) and not callable(loss) and not isinstance(loss, torch.Tensor)

@@ -16,6 +16,7 @@ from torch.nn import Module
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ._plumb import Error
+from .arguments import number_with_graph, require_loss
 from .leaving import hooked
 
 # Relative differences up to this are rounding of float64, which keeps 1e-16; of a type that keeps less, eight of its ε.
@@ -117,6 +118,8 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
 
     The models are left alone: copies are compared.
     """
+    if loss is not None:
+        require_loss(loss)
     names = map or {}
     given = names if callable(names) else lambda name: names.get(name, name)
     call = call or (lambda model, inputs: model(**inputs) if isinstance(inputs, dict) else model(inputs))
@@ -258,7 +261,7 @@ def _gradients_of(model: Module, batch: Any, loss: Callable[[Any, Any], Tensor],
 
     parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
     with hooked(model.named_modules(), lambda *_: None, finished), torch.enable_grad():
-        found = torch.autograd.grad(loss(model, batch), list(parameters.values()), allow_unused=True)
+        found = torch.autograd.grad(number_with_graph(loss(model, batch)), list(parameters.values()), allow_unused=True)
     return {name: gradient for name, gradient in zip(parameters, found) if gradient is not None}
 
 

@@ -87,19 +87,18 @@ def _states(loader: Any) -> tuple[list[Callable[[], object]], list[Any]]:
 def as_found(model: torch.nn.Module, *, weights: bool = True) -> Iterator[None]:
     """Restores parameters (with `weights`), buffers, modes and random numbers, on error too. Tensors stay the same
     objects, and those that have not changed are not written, so that graphs made before can still be differentiated."""
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if torch.nn.parameter.is_lazy(tensor):
+            raise Error(f"{name} is not initialized yet\ncall the model once before it is measured")
     steps: list[tuple[str, Callable[[], object]]] = []
     for name, module in model.named_modules():
         steps.append((f"the mode of {name or 'the model'}", partial(setattr, module, "training", module.training)))
         for held in (module._parameters, module._buffers) if weights else (module._buffers,):
             steps += [(f"the tensors of {name or 'the model'}", step) for step in (held.clear, partial(held.update, dict(held)))]
-            for key, tensor in held.items():
-                if tensor is None:
-                    continue
-                full = f"{name}.{key}" if name else key
-                if torch.nn.parameter.is_lazy(tensor):
-                    raise Error(f"{full} is not initialized yet\ncall the model once before it is measured")
-                memory = tensor.detach()
-                steps.append((full, partial(_put_back, tensor, memory, memory.clone())))
+            for key, value in held.items():
+                if value is not None:
+                    memory = value.detach()
+                    steps.append((f"{name}.{key}" if name else key, partial(_put_back, value, memory, memory.clone())))
     with at_the_end(steps), random_state(model):
         yield
 

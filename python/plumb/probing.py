@@ -13,7 +13,7 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import require_loss, require_several
+from .arguments import number_with_graph, require_loss, require_several
 from .leaving import as_found, hooked, reset_of
 from .results import Measured, as_table, data_frame, some
 from .showing import section
@@ -109,7 +109,7 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
     anew = (reset or reset_of(model)) if seeds > 1 else None
     runs = []
     with as_found(model, weights=anew is not None):
-        sizes = {name: float(tensor.detach().double().norm()) for name, tensor in model.named_parameters()}
+        sizes = {name: float(tensor.detach().double().norm()) for name, tensor in model.named_parameters()} if anew else {}
         for seed in range(seeds):
             if anew is not None:
                 anew(model, seed)
@@ -166,10 +166,7 @@ def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[An
     for batch in batches:
         with torch.enable_grad():
             value, seen = _forward(model, loss, batch, chosen, copied)
-            if not isinstance(value, torch.Tensor) or value.numel() != 1 or not value.requires_grad:
-                raise Error("the loss is no single number with a graph\n"
-                            "return a mean or a sum, computed without torch.no_grad()")
-            gradients = torch.autograd.grad(value, list(trained.values()), allow_unused=True)
+            gradients = torch.autograd.grad(number_with_graph(value), list(trained.values()), allow_unused=True)
         total += float(value.detach()) / len(batches)
         without = {name for name, gradient in zip(trained, gradients) if gradient is None}
         unreached = without if unreached is None else unreached & without

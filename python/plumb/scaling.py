@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import Optimizers, optimizers_of, require_loss, require_several
+from .arguments import Optimizers, number_with_graph, optimizers_of, require_loss, require_several
 from .leaving import hooked, random_state
 from .probing import first_tensor
 from .results import Array, Measured, as_table, data_frame
@@ -182,7 +182,7 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizers: list[Opt
         for one in optimizers:
             one.zero_grad()
         with torch.enable_grad():
-            torch.autograd.backward(loss(model, batches[step % len(batches)]))
+            torch.autograd.backward(number_with_graph(loss(model, batches[step % len(batches)])))
         begun = {parameter: parameter.detach().clone() for parameter in model.parameters()
                  if parameter not in updates and parameter.grad is not None and parameter.grad.any()}
         for one in optimizers:

@@ -694,3 +694,23 @@ def test_what_is_neither_a_loop_nor_a_trainer():
                                ((), {"warm_up": 10}), ((), {"clip_norm": 1.0})):
         with pytest.raises(plumb.Error, match="has model, optimizer, loss and batches, and a Trainer"):
             plumb.check(model, *arguments, **options)
+
+
+def test_a_compiled_model_is_not_compiled_for_each_trial():
+    if not hasattr(torch.compiler, "set_stance"):
+        pytest.skip("PyTorch 2.6 or later")
+    graphs, x = [], torch.randn(8, 3)
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    try:
+        model = torch.compile(nn.Linear(3, 1), backend=backend)
+        model(x)
+    except Exception as error:  # by a PyTorch that does not support this Python
+        pytest.skip(f"torch.compile: {error}")
+    found = plumb.check(model, torch.optim.SGD(model.parameters(), 0.01), lambda model, x: model(x).square().mean(), [x], budget=100)
+    assert found.trials and len(graphs) == 1
+    model(2 * x).sum().backward()  # compiled as before
+    assert len(graphs) == 1

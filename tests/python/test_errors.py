@@ -253,13 +253,24 @@ def test_a_loss_of_other_arguments():
         expect("cannot be called with no arguments", "lambda: ", wrong, model)
     uses = (lambda loss: plumb.check(model, optimizer, loss, [x]), lambda loss: plumb.probe(model, loss, [x]),
             lambda loss: plumb.coordinate_check(lambda width: nn.Linear(2, width), loss, [x], [4, 8]),
-            lambda loss: plumb.preflight(model=model, optimizer=optimizer, loss=loss, loader=[x]))
+            lambda loss: plumb.preflight(model=model, optimizer=optimizer, loss=loss, loader=[x]),
+            lambda loss: plumb.diff(model, model, x, loss))
     for use in uses:
         with pytest.raises(plumb.Error, match="with model and batch: too many positional arguments\npass .* lambda model, batch: "):
             use(lambda batch: model(batch).mean())
     for loss in (model(x).mean(), nn.MSELoss(), [lambda x: model(x).mean()]):
         with pytest.raises(plumb.Error, match="pass a function that computes it: lambda: "):
             plumb.Watch(model, optimizer, loss=loss)
+
+
+@pytest.mark.parametrize("wrong", [lambda model, x: model(x), lambda model, x: (model(x), model(x).mean()),
+                                   lambda model, x: model(x).mean().detach()])
+def test_a_loss_of_model_and_batch_that_is_no_number(wrong):
+    model, x = linear()
+    for use in (lambda: plumb.probe(model, wrong, [x]), lambda: plumb.diff(model, model, x, wrong),
+                lambda: plumb.coordinate_check(lambda width: nn.Linear(2, width), wrong, [x], [4, 8])):
+        with pytest.raises(plumb.Error, match="no single number with a graph\nreturn a mean"):
+            use()
 
 
 def test_a_single_batch_in_place_of_several():
