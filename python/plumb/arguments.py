@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.optim import Optimizer
+from torch.utils import _pytree as tree
 
 from ._plumb import Error
 
@@ -18,8 +19,8 @@ _FORMS = ("lambda: criterion(model(x), y)", "lambda batch: criterion(model(batch
 
 
 def require_loss(loss: Any, arguments: int = 2) -> None:
-    """Throws Error, with the form to pass it in, if a loss is a tensor, a criterion such as nn.CrossEntropyLoss() alone, or no
-    function of so many arguments."""
+    """Throws Error, with the form to pass it in, if a loss is a tensor, a criterion such as nn.CrossEntropyLoss() alone, or
+    no function of so many arguments."""
     what = ""
     if isinstance(loss, (torch.Tensor, torch.nn.modules.loss._Loss)):
         what = "is a tensor" if isinstance(loss, torch.Tensor) else f"is a {type(loss).__name__} alone"
@@ -55,6 +56,16 @@ def require_several(batches: Any) -> None:
     of_tensors = isinstance(batches, tuple) and all(isinstance(one, torch.Tensor) for one in batches)
     if isinstance(batches, (torch.Tensor, Mapping)) or of_tensors and len({(one.dtype, one.dim()) for one in batches}) > 1:
         raise Error("the batches are a single batch\npass a list, [batch], or a loader")
+
+
+def as_tree(batch: Any) -> Any:
+    """A mapping, such as a BatchEncoding of transformers, as a dict, which PyTorch's trees know."""
+    return dict(batch) if isinstance(batch, Mapping) else batch
+
+
+def tensors_of(batch: Any) -> list[torch.Tensor]:
+    """The tensors of a batch, in order, however it is nested."""
+    return [leaf for leaf in tree.tree_leaves(as_tree(batch)) if isinstance(leaf, torch.Tensor)]
 
 
 def optimizers_of(optimizer: Optimizers) -> list[Optimizer]:

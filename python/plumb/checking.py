@@ -20,7 +20,7 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import Optimizers, optimizers_of, require_loss, require_several
+from .arguments import Optimizers, optimizers_of, require_loss, require_several, tensors_of
 from .leaving import at_the_end, eager, evaluating, random_state
 from .loops import trainer_loop
 from .results import as_table
@@ -241,15 +241,15 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
             signs=not all(isinstance(one, torch.optim.SGD) for one in optimizers), attempt=run.attempt, progress=progress))
     known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
                              for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
+    known |= {name: found.get(name) for name in ("verdict", "answer", "exit_status", "tried_warm_up", "critical_rate",
+                                                 "shortest_warm_up")}
     trials = [Trial(**{name: one[name] for name in Trial.__dataclass_fields__}) for one in found["trials"]]
     for trial in trials:
         trial.losses[:] = [math.nan if value is None else value for value in trial.losses]
     return CheckResult(
-        **known, **planned, reasons=run.sorted_reasons(), verdict=found["verdict"], answer=found["answer"], exit_status=found["exit_status"],
-        tried_warm_up=found["tried_warm_up"], critical_rate=found.get("critical_rate"),
+        **known, **planned, reasons=sorted(run.reasons, key=lambda reason: not reason.raised),
         recommended=_recommendation(found["recommended"]) if "recommended" in found else None,
-        lines=[(name, text) for name, text in found["lines"]],
-        shortest_warm_up=found.get("shortest_warm_up"), cost=Cost(**found["cost"]),
+        lines=[(name, text) for name, text in found["lines"]], cost=Cost(**found["cost"]),
         planned_seconds=found["planned_seconds"] if steps and trials else None, trials=trials)
 
 
@@ -369,17 +369,12 @@ class _Run:
 
     def in_words(self, steps: int | None) -> str:
         """The model, its size, the optimizers, the shape of a batch's first tensor, and the steps."""
-        batch = self._batches.first[0]
-        tensors = [batch] if isinstance(batch, Tensor) else list(batch.values()) if isinstance(batch, dict) else batch
-        shapes = [tuple(one.shape) for one in tensors if isinstance(one, Tensor)] if isinstance(tensors, (list, tuple)) else []
+        shapes = [tuple(one.shape) for one in tensors_of(self._batches.first[0])]
         parts = [type(self._model).__name__, f"{sum(p.numel() for p in self._model.parameters()) / 1e6:.2g}M parameters",
                  " and ".join(type(one).__name__ for one in self._optimizers),
                  *(f"batches of {' × '.join(map(str, shape))}" for shape in shapes[:1] if shape),
                  *([f"{steps:,} steps"] if steps else [])]
         return ", ".join(parts)
-
-    def sorted_reasons(self) -> list[Reason]:
-        return sorted(self.reasons, key=lambda reason: not reason.raised)
 
     def _fork(self) -> _Fork:
         return _Fork(self._model, self._optimizers, self._loss, self._clip_norm)
@@ -426,7 +421,7 @@ class _Run:
 
     def _blame(self, number: int, batch: Any, value: float) -> None:
         """Of a batch whose loss is not finite before training, either, which says nothing about a rate."""
-        tensors = [one for one in torch.utils._pytree.tree_leaves(batch) if isinstance(one, Tensor) and one.numel()]
+        tensors = [one for one in tensors_of(batch) if one.numel()]
         why = ""
         if any(not one.is_floating_point() and bool((one == -100).all()) for one in tensors):
             why = ", of which all labels are ignored (-100),"

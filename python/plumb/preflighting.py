@@ -5,7 +5,7 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from torch.utils import _pytree as tree
 
 from ._plumb import Error
-from .arguments import require_loss
+from .arguments import as_tree, require_loss, tensors_of
 from .checking import CheckResult, _Batches, _Fork, _gradients_kept, _Run, _seed, check
 from .leaving import as_found, eager, evaluating, random_state
 from .loops import draw, plain_loop, trainer_loop
@@ -156,7 +156,7 @@ def _of_batches(fork: _Fork, batches: list[Any], until: float) -> tuple[dict[int
             break
         watch, looked = LossWatch(fork.model), number + 1
         faults = [("inputs", "some numbers are not finite")
-                  for tensor in _tensors(batch) if not bool(tensor.isfinite().all())]
+                  for tensor in tensors_of(batch) if not bool(tensor.isfinite().all())]
         try:
             _seed(0)
             with evaluating(fork.model), watch:
@@ -214,7 +214,7 @@ def _step_on_longest(run: _Run, rates: list[float], batch: Any, number: int) -> 
         _step(run._fork(), batch, rates, 0)
     except torch.OutOfMemoryError:
         return True, f"there is not enough for a step on the longest batch, {number}; shorten its inputs"
-    shapes = ", ".join("×".join(map(str, tensor.shape)) for tensor in _tensors(batch)[:3])
+    shapes = ", ".join("×".join(map(str, tensor.shape)) for tensor in tensors_of(batch)[:3])
     return False, f"there is enough for a step on the longest batch, {number} ({shapes})"
 
 
@@ -254,25 +254,16 @@ def _step(fork: _Fork, batch: Any, rates: list[float], seed: int) -> None:
 
 
 def _size(batch: Any) -> int:
-    return sum(tensor.numel() for tensor in _tensors(batch))
-
-
-def _tensors(batch: Any) -> list[Tensor]:
-    return [leaf for leaf in tree.tree_leaves(_plain(batch)) if isinstance(leaf, Tensor)]
+    return sum(tensor.numel() for tensor in tensors_of(batch))
 
 
 def _rows(batch: Any, share: float) -> Any:
     """A share of the rows of a batch, but at least two."""
-    tensors = [tensor for tensor in _tensors(batch) if tensor.dim()]
+    tensors = [tensor for tensor in tensors_of(batch) if tensor.dim()]
     size = len(tensors[0]) if tensors else 0
     keep = max(2, int(share * size))
     return batch if keep >= size else tree.tree_map(
-        lambda leaf: leaf[:keep] if isinstance(leaf, Tensor) and leaf.shape[:1] == (size,) else leaf, _plain(batch))
-
-
-def _plain(batch: Any) -> Any:
-    """Such as a BatchEncoding as a dict."""
-    return dict(batch) if isinstance(batch, Mapping) else batch
+        lambda leaf: leaf[:keep] if isinstance(leaf, Tensor) and leaf.shape[:1] == (size,) else leaf, as_tree(batch))
 
 
 def _line(error: Exception) -> str:

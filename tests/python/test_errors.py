@@ -182,7 +182,7 @@ def test_parameters_that_cannot_be_measured():
     expect("bfloat16", "model.float()", loss, linear()[0].bfloat16())
     expect("float64", "one type", loss, [model.weight, torch.ones(2, requires_grad=True, dtype=torch.float64)])
     expect("linear", "", lambda: model(x).mean(), model)
-    expect("no batches", "", loss, model, batches=[])
+    expect("no batches", "", lambda batch: loss(), model, batches=[])
     model.bias.requires_grad_(False)
     expect("no gradient is computed for bias", "requires_grad", loss, model)
     assert set(plumb.spectrum(loss, {n: p for n, p in model.named_parameters() if p.requires_grad}, by=".*")) == {"weight"}
