@@ -182,6 +182,8 @@ def lightning(model, data, mistake=None, **trainer):
 
         def configure_optimizers(self):
             optimizer = torch.optim.AdamW((copy.deepcopy(self.model) if mistake == "other" else self).parameters(), lr=3e-3)
+            if mistake == "list":  # which is none
+                return [optimizer]
             schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=self.trainer.estimated_stepping_batches)
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -307,6 +309,13 @@ def test_check_of_a_trainer():
     keywords = lightning(Classifier(), points())
     checked = plumb.check(keywords["trainer"], module=keywords["module"], batches=keywords["loader"], budget=100)
     assert checked.planned_rate == 3e-3 and checked.planned_warm_up > 0
+
+
+def test_a_list_of_one_optimizer_of_lightning():
+    torch.manual_seed(0)
+    keywords = lightning(Classifier(), points(), "list")
+    checked = plumb.check(keywords["trainer"], module=keywords["module"], batches=keywords["loader"], budget=20)
+    assert checked.planned_rate == 3e-3 and checked.planned_warm_up == 0
 
 
 def test_what_is_no_loop():
