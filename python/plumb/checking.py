@@ -20,8 +20,8 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import Optimizers, optimizers_of, require_loss
-from .leaving import at_the_end, evaluating, random_state
+from .arguments import Optimizers, optimizers_of, require_loss, require_several, tensors_of
+from .leaving import at_the_end, eager, evaluating, random_state
 from .loops import trainer_loop
 from .results import as_table
 from .showing import rates_figure, section
@@ -92,6 +92,8 @@ class Gain:
 
 @dataclass(frozen=True)
 class Recommendation:
+    """The rate and the steps of warm-up to use, and what these gain in nats per label; None where trials did not tell."""
+
     learning_rate: float
     warm_up: int
     # Nats by which such rates ended above the best one, on average and at most in nine of ten runs, and below the planned one.
@@ -106,6 +108,8 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Cost:
+    """Gradients that were computed, measurements before training included, and the time that all took."""
+
     gradients: int
     seconds: float
 
@@ -160,7 +164,8 @@ class CheckResult:
 
 
 def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, Any], Tensor] | None = None,
-          batches: Iterable[Any] | None = None, *, module: Module | None = None, steps: int | None = None, warm_up: int = 0,
+          batches: Iterable[Any] | Callable[[], Any] | None = None, *, module: Module | None = None, steps: int | None = None,
+          warm_up: int = 0,
           budget: int | str | None = None, seed: int = 1, reference_loss: float | None = None, clip_norm: float | None = None,
           progress: Callable[[str, float], object] | None = None) -> CheckResult:
     """Tells before a run whether it will train, and what its largest stable learning rate is.
@@ -168,7 +173,8 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
     model: a module, or alone transformers' Trainer, or Lightning's with module= and its loader or data module as batches=.
     optimizer: one, or a list of several; those that have train() and eval(), such as Schedule-Free's, are switched.
     loss: loss(model, batch), one number with its graph. It gets a copy of the model, and must compute with that.
-    batches: a loader, or a list of batches; of an iterator that cannot begin anew, the first 256.
+    batches: a loader, a list of batches, or a function that makes one, of which 256 are made, as of an iterator that cannot
+        begin anew the first 256 are kept.
     steps: of the planned run, if known. warm_up: the steps in which its rate rises linearly.
     budget: what to spend at most: a number of gradients, or as `plumb check --budget` a share of the steps ("5%") or a time
         ("2min"). Default: 5% of the steps, but at least 250 gradients.
@@ -184,9 +190,13 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
     copied, so that both are left as found, as are all random numbers. Hooks of the optimizer are not called.
     """
     if optimizer is None or loss is None or batches is None:
+        if optimizer is not None or loss is not None or steps is not None or warm_up or clip_norm is not None:
+            raise Error("a loop of one's own has model, optimizer, loss and batches, and a Trainer says the others itself\n"
+                        "pass all four, or a Trainer alone, of Lightning with module= and its loader as batches=")
         with trainer_loop(model, module, batches) as loop:
             return check(**loop, budget=budget, seed=seed, reference_loss=reference_loss, progress=progress)
     require_loss(loss)
+    require_several(batches)
     optimizers = optimizers_of(optimizer)
     groups = [group for one in optimizers for group in one.param_groups]
     if not all("lr" in group for group in groups):
@@ -209,7 +219,7 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
     if not any(id(tensor) in own for group in groups for tensor in group["params"]):
         raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
     begin = time.perf_counter()
-    with random_state(model, batches), _gradients_kept(model, groups):
+    with random_state(model, batches), _gradients_kept(model, groups), eager():
         run = _Run(model, optimizers, loss, _Batches(batches, seed), rates, reference_loss, clip_norm)
         if progress:
             progress("measurements before training", 0.0)
@@ -231,15 +241,15 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
             signs=not all(isinstance(one, torch.optim.SGD) for one in optimizers), attempt=run.attempt, progress=progress))
     known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
                              for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
+    known |= {name: found.get(name) for name in ("verdict", "answer", "exit_status", "tried_warm_up", "critical_rate",
+                                                 "shortest_warm_up")}
     trials = [Trial(**{name: one[name] for name in Trial.__dataclass_fields__}) for one in found["trials"]]
     for trial in trials:
         trial.losses[:] = [math.nan if value is None else value for value in trial.losses]
     return CheckResult(
-        **known, **planned, reasons=run.sorted_reasons(), verdict=found["verdict"], answer=found["answer"], exit_status=found["exit_status"],
-        tried_warm_up=found["tried_warm_up"], critical_rate=found.get("critical_rate"),
+        **known, **planned, reasons=sorted(run.reasons, key=lambda reason: not reason.raised),
         recommended=_recommendation(found["recommended"]) if "recommended" in found else None,
-        lines=[(name, text) for name, text in found["lines"]],
-        shortest_warm_up=found.get("shortest_warm_up"), cost=Cost(**found["cost"]),
+        lines=[(name, text) for name, text in found["lines"]], cost=Cost(**found["cost"]),
         planned_seconds=found["planned_seconds"] if steps and trials else None, trials=trials)
 
 
@@ -258,7 +268,10 @@ def _seed(seed: int) -> None:
 class _Batches:
     """Batches in an order of their own for each seed."""
 
-    def __init__(self, batches: Iterable[Any], seed: int) -> None:
+    def __init__(self, batches: Any, seed: int) -> None:
+        if callable(batches) and not isinstance(batches, Iterable):
+            make = batches
+            batches = (make() for _ in range(_KEPT))
         self._given = list(itertools.islice(batches, _KEPT)) if isinstance(batches, Iterator) else batches
         _seed(seed)
         self.first = list(itertools.islice(iter(self._given), _FIRST))
@@ -356,17 +369,12 @@ class _Run:
 
     def in_words(self, steps: int | None) -> str:
         """The model, its size, the optimizers, the shape of a batch's first tensor, and the steps."""
-        batch = self._batches.first[0]
-        tensors = [batch] if isinstance(batch, Tensor) else list(batch.values()) if isinstance(batch, dict) else batch
-        shapes = [tuple(one.shape) for one in tensors if isinstance(one, Tensor)] if isinstance(tensors, (list, tuple)) else []
+        shapes = [tuple(one.shape) for one in tensors_of(self._batches.first[0])]
         parts = [type(self._model).__name__, f"{sum(p.numel() for p in self._model.parameters()) / 1e6:.2g}M parameters",
                  " and ".join(type(one).__name__ for one in self._optimizers),
                  *(f"batches of {' × '.join(map(str, shape))}" for shape in shapes[:1] if shape),
                  *([f"{steps:,} steps"] if steps else [])]
         return ", ".join(parts)
-
-    def sorted_reasons(self) -> list[Reason]:
-        return sorted(self.reasons, key=lambda reason: not reason.raised)
 
     def _fork(self) -> _Fork:
         return _Fork(self._model, self._optimizers, self._loss, self._clip_norm)
@@ -413,7 +421,7 @@ class _Run:
 
     def _blame(self, number: int, batch: Any, value: float) -> None:
         """Of a batch whose loss is not finite before training, either, which says nothing about a rate."""
-        tensors = [one for one in torch.utils._pytree.tree_leaves(batch) if isinstance(one, Tensor) and one.numel()]
+        tensors = [one for one in tensors_of(batch) if one.numel()]
         why = ""
         if any(not one.is_floating_point() and bool((one == -100).all()) for one in tensors):
             why = ", of which all labels are ignored (-100),"
@@ -482,7 +490,10 @@ class _Run:
             return
         count, length = tokens.tokens.shape
         before, after = (one.scores.double().view(count, -1, one.scores.shape[-1])[:, :length - 1] for one in (seen, changed[0]))
-        change = float((after - before).abs().max() / before.abs().max())
+        size = float(before.abs().max())
+        if not size:  # a last layer that begins at 0
+            return
+        change = float((after - before).abs().max()) / size
         self._reason("causality", not change <= _plumb.CAUSALITY, [seen.head], change, _plumb.CAUSALITY,
                      f"another last token changes the predictions before it by {change:.2g} of their size",
                      "a causal mask: the model sees the tokens that it is to predict, so its loss means nothing")

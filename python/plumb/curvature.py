@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import math
 import re
 import time
@@ -13,7 +14,8 @@ import torch
 from torch import Tensor
 
 from ._plumb import Error
-from .arguments import require_loss
+from .arguments import losses_of, require_several
+from .leaving import eager
 from .products import GaussNewtonGraph, HessianGraph, Products
 from .results import Spectra, Spectrum, some
 from .solver import Progress, dense_spectrum, spectra
@@ -121,10 +123,11 @@ class _Matrix:
             columns = vector.detach().to(self.device).reshape(len(vector), -1).unbind(1)
             products = self._multiply([column.contiguous() for column in columns])
             return torch.stack(products, 1).reshape(vector.shape)
-        pieces = vector if isinstance(vector, Mapping) else dict(zip(self.parameters, vector, strict=True))
+        pieces = vector if isinstance(vector, Mapping) else dict(itertools.zip_longest(self.parameters, vector))
         shapes = {name: tensor.shape for name, tensor in self.parameters.items()}
-        if {name: piece.shape for name, piece in pieces.items()} != shapes:
-            raise _error("the vector's tensors do not have the names and shapes of the parameters")
+        if {name: getattr(piece, "shape", None) for name, piece in pieces.items()} != shapes:
+            raise _error("the vector's tensors do not have the names and shapes of the parameters",
+                         f"pass a tensor of {self.shape[0]:,} elements, or tensors like the parameters")
         flat = torch.cat([pieces[name].detach().reshape(-1) for name in shapes])
         split = torch.split(self._multiply([flat.to(self.device)])[0], [shape.numel() for shape in shapes.values()])
         product = {name: piece.reshape(shapes[name]) for name, piece in zip(shapes, split)}
@@ -272,6 +275,7 @@ class GaussNewton(_Matrix):
         super().__init__(parameters)
         if not callable(loss):
             raise _error("the loss is no function of the outputs", "for several, pass batches")
+        require_several(batches)
         given: list[tuple[Any, ...]] = [()] if batches is None else [(batch,) for batch in batches]
         if not given:
             raise _error("there are no batches to compute a loss from")
@@ -337,14 +341,12 @@ def _outputs(closure: Callable[[], Tensor]) -> Callable[[], Tensor]:
 
 
 def _terms(loss: Loss, batches: Iterable[Any] | None) -> list[_Term]:
-    closures: list[Callable[..., Tensor]]
-    require_loss(loss, "lambda: criterion(model(x), y)")
-    if callable(loss):
-        closures = [loss] if batches is None else [functools.partial(loss, batch) for batch in batches]
-    elif batches is None:
-        closures = list(loss)
-    else:
-        raise _error("with batches, the loss is one function of a batch")
+    closures = losses_of(loss, 0 if batches is None else 1)
+    if batches is not None:
+        require_several(batches)
+        if not callable(loss):
+            raise _error("with batches, the loss is one function of a batch")
+        closures = [functools.partial(loss, batch) for batch in batches]
     if not closures:
         raise _error("there are no batches to compute a loss from")
     return [_Term(closure, 1 / len(closures)) for closure in closures]
@@ -371,7 +373,7 @@ def _named(parameters: Any) -> dict[str, Tensor]:
     frozen = [name for name, tensor in named.items() if not tensor.requires_grad]
     if frozen:
         raise _error(f"no gradient is computed for {some(frozen)}",
-                     "pass [p for p in model.parameters() if p.requires_grad], or call requires_grad_(True)")
+                     "pass {n: p for n, p in model.named_parameters() if p.requires_grad}, or call requires_grad_(True)")
     first = next(iter(named.values()))
     for name, tensor in named.items():
         if tensor.dtype not in (torch.float32, torch.float64):
@@ -435,7 +437,7 @@ def _explained() -> Iterator[None]:
     """Computes graphs, also within torch.no_grad() and torch.inference_mode(), and says what to do if PyTorch cannot
     differentiate a loss twice."""
     try:
-        with torch.inference_mode(False), torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad(), eager():
             yield
     except Error:
         raise

@@ -13,10 +13,13 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch.utils import _pytree as tree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ._plumb import Error
+from .arguments import as_tree, number_with_graph, require_loss
 from .leaving import hooked
+from .results import as_table, some
 
 # Relative differences up to this are rounding of float64, which keeps 1e-16; of a type that keeps less, eight of its ε.
 ROUNDING = 1e-10
@@ -75,9 +78,8 @@ class Difference:
         for heading, tensors in (("parameter", self.parameters), ("output of", outputs), ("gradient of", self.gradients)):
             apart = [one for one in tensors if one.differs()]
             if apart:
-                width = max(len(heading), *(len(one.name) for one in apart[:20]))
-                lines.append(f"{heading:<{width}}  relative difference")
-                lines += [f"{one.name:<{width}}  {one.why or format(one.difference, '.2g')}" for one in apart[:20]]
+                lines += as_table([(heading, "relative difference"),
+                                   *((one.name, one.why or format(one.difference, ".2g")) for one in apart[:20])])
                 lines += [f"and {len(apart) - 20} more"] if len(apart) > 20 else []
                 lines.append("")
         if self.first is None:
@@ -117,6 +119,8 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
 
     The models are left alone: copies are compared.
     """
+    if loss is not None:
+        require_loss(loss)
     names = map or {}
     given = names if callable(names) else lambda name: names.get(name, name)
     call = call or (lambda model, inputs: model(**inputs) if isinstance(inputs, dict) else model(inputs))
@@ -144,8 +148,7 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
             rounded[module] = max(found, rounded.get(module, 0))
 
     _follow(one.model, other, batch, call, rename, judge)
-    notes = [f"Rounding differs in {', '.join(list(rounded)[:3])}" + (f" and {len(rounded) - 3} more" if len(rounded) > 3 else "")
-             + f", by up to {max(rounded.values()):.1g}."] if rounded else []
+    notes = [f"Rounding differs in {some(list(rounded))}, by up to {max(rounded.values()):.1g}."] if rounded else []
     outputs = _compare(one.outputs, other.outputs, lambda key: (rename(key[0]), key[1]))
     gradients = _compare(one.gradients, other.gradients, rename)
     if loss is not None and gradients and (rounded or tolerance is not None):
@@ -189,22 +192,20 @@ class _Precision(TorchDispatchMode):  # type: ignore[no-untyped-call, unused-ign
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        for one in torch.utils._pytree.tree_leaves(result):
+        for one in tree.tree_leaves(result):
             if isinstance(one, Tensor) and one.is_floating_point() and one.numel() > 1:
                 name = self.stack[-1] if self.stack else ""
                 self.epsilons[name] = max(self.epsilons.get(name, 0), torch.finfo(one.dtype).eps)
         return result
 
 
-def _converted(value: Any, dtype: torch.dtype | None) -> Any:
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
-        return value.to(dtype) if value.is_floating_point() and dtype else value
-    if isinstance(value, dict) or hasattr(value, "items"):
-        return {key: _converted(one, dtype) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_converted(one, dtype) for one in value)
-    return value
+def _converted(batch: Any, dtype: torch.dtype | None) -> Any:
+    def convert(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        return leaf.detach().cpu().to(dtype if dtype and leaf.is_floating_point() else leaf.dtype)
+
+    return tree.tree_map(convert, as_tree(batch))
 
 
 def _tensors_in(value: Any) -> list[Tensor]:
@@ -258,7 +259,7 @@ def _gradients_of(model: Module, batch: Any, loss: Callable[[Any, Any], Tensor],
 
     parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
     with hooked(model.named_modules(), lambda *_: None, finished), torch.enable_grad():
-        found = torch.autograd.grad(loss(model, batch), list(parameters.values()), allow_unused=True)
+        found = torch.autograd.grad(number_with_graph(loss(model, batch)), list(parameters.values()), allow_unused=True)
     return {name: gradient for name, gradient in zip(parameters, found) if gradient is not None}
 
 
@@ -271,13 +272,13 @@ def _follow(model: Module, other: _Trace, batch: Any, call: Callable[[Any, Any],
 
     def put(value: Any, tensors: list[Tensor]) -> Any:
         """The value with other tensors; None if some of its tensors are where they cannot be replaced."""
-        leaves, form = torch.utils._pytree.tree_flatten(value)
+        leaves, form = tree.tree_flatten(value)
         places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and _tensors_in(leaf)]
         if len(places) != len(tensors):
             return None
         for place, tensor in zip(places, tensors):
             leaves[place] = tensor.to(leaves[place].dtype, copy=True)
-        return torch.utils._pytree.tree_unflatten(leaves, form)
+        return tree.tree_unflatten(leaves, form)
 
     def compare(module: str, where: str, inside: bool, mine: list[Tensor], theirs: list[Tensor]) -> bool:
         apart = [_apart(a, b) for a, b in zip(mine, theirs)]
@@ -393,22 +394,19 @@ def _apart(first: Tensor, second: Tensor) -> float | None:
 
 
 def _compare(first: dict[Any, Tensor], second: dict[Any, Tensor], rename: Callable[[Any], Any]) -> list[TensorDifference]:
-    found, matched = [], set()
+    def name(key: Any) -> str:
+        return key if isinstance(key, str) else f"{key[0]} (call {key[1]})" if key[1] > 1 else str(key[0])
+
+    found = []
     for key, tensor in first.items():
-        other = second.get(rename(key))
-        name = key if isinstance(key, str) else key[0] + (f" (call {key[1]})" if key[1] > 1 else "")
-        matched.add(rename(key))
-        if other is None:
-            found.append(TensorDifference(name, None, "only in the first"))
+        if (other := second.get(rename(key))) is None:
+            found.append(TensorDifference(name(key), None, "only in the first"))
+        elif (apart := _apart(tensor, other)) is None:
+            found.append(TensorDifference(name(key), None, f"shapes {tuple(tensor.shape)} and {tuple(other.shape)}"))
         else:
-            apart = _apart(tensor, other)
-            why = f"shapes {tuple(tensor.shape)} and {tuple(other.shape)}" if apart is None else ""
-            found.append(TensorDifference(name, apart, why))
-    for key in second:
-        if key not in matched:
-            name = key if isinstance(key, str) else key[0] + (f" (call {key[1]})" if key[1] > 1 else "")
-            found.append(TensorDifference(name, None, "only in the second"))
-    return found
+            found.append(TensorDifference(name(key), apart))
+    matched = set(map(rename, first))
+    return found + [TensorDifference(name(key), None, "only in the second") for key in second if key not in matched]
 
 
 def _attributes(first: Module, second: Module, name: str, rename: Callable[[str], str]) -> list[str]:

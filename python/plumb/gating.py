@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import SupportsFloat
 
 from . import _plumb
+from ._plumb import Error
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,8 +48,12 @@ def gate(ledger: str | os.PathLike[str], candidate: str,
     """
     ended: list[tuple[str, str, float]] = []
     for arm, values in (runs or {}).items():
-        pairs: Iterable[tuple[object, SupportsFloat]] = (
-            values.items() if isinstance(values, Mapping) else [("", value) for value in values])
-        ended += [(str(arm), str(seed), float(value)) for seed, value in pairs]
+        try:
+            pairs: Iterable[tuple[object, SupportsFloat]] = (
+                values.items() if isinstance(values, Mapping) else [("", value) for value in values])
+            ended += [(str(arm), str(seed), float(value)) for seed, value in pairs]
+        except (TypeError, ValueError) as wrong:
+            raise Error(f"the arm {arm!r}: its values are no numbers, one for each run: {wrong}\n"
+                        "give a dict from seeds to final values, or a list of these; of a failed run NaN") from wrong
     answer = _plumb.gate(os.fspath(ledger), base, candidate, ended, metric, larger_is_better, error, margin, seeds)
     return GateAnswer(**json.loads(answer))

@@ -1,6 +1,7 @@
 """Is one arm of runs better than another, and how sure is that? The rules are Plumb's, in C++."""
 
 import math
+import numbers
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -75,14 +76,6 @@ class Verdicts:
         return section(title, rows, notes=[line for paragraph in rest for line in paragraph.splitlines()])
 
 
-def _values(name: str, losses: Any) -> list[float]:
-    """The final values of an arm's runs; None is that of a failed one."""
-    try:
-        return [math.nan if value is None else float(value) for value in losses]
-    except (TypeError, ValueError) as error:
-        raise Error(f"the arm {name!r}: its values are no numbers, one for each run: {error}") from error
-
-
 def judge(arms: Mapping[Any, Arm], *, metric: str = "loss", larger_is_better: bool | None = None, margin: float = 0.0,
           by_seed: bool = False, looks: int = 0) -> Verdicts:
     """Judges every arm against the first, as `plumb judge` does (docs/verdicts.md has its error rates).
@@ -98,11 +91,16 @@ def judge(arms: Mapping[Any, Arm], *, metric: str = "loss", larger_is_better: bo
         raise Error("arms are a dict from names to final values\nwrite plumb.judge({'a': [2.1, 2.2, 2.0], 'b': […]})")
     values = []
     for name, found in arms.items():
-        rates = sorted(found.items()) if isinstance(found, Mapping) else [(0.0, found)]
-        if isinstance(found, Mapping) and len(found) > 1 and all(isinstance(rate, int) for rate in found):
+        if isinstance(found, Mapping) and len(found) > 1 and all(isinstance(rate, numbers.Integral) for rate in found):
             raise Error(f"the arm {name!r}: {', '.join(map(str, found))} are seeds rather than learning rates\n"
                         "give the values alone, list(values.values()), with by_seed=True to pair them; or rates as floats")
-        values.append((str(name), [(float(rate), _values(name, losses)) for rate, losses in rates]))
+        rates: Any = found.items() if isinstance(found, Mapping) else [(0.0, found)]
+        try:
+            values.append((str(name), sorted((float(rate), [math.nan if value is None else float(value) for value in losses])
+                                             for rate, losses in rates)))
+        except (TypeError, ValueError) as error:
+            raise Error(f"the arm {name!r}: its values are no numbers, one for each run: {error}\n"
+                        "give a list of final values, or a dict from learning rates to such lists") from error
     judged = _plumb.judge(values, metric, larger_is_better, margin, by_seed, looks)
     return Verdicts(arms=[ArmSummary(**arm) for arm in judged["arms"]], pairs=[Verdict(**pair) for pair in judged["pairs"]],
                     noise_floor=judged["noise_floor"], text=judged["text"])

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -86,19 +87,18 @@ def _states(loader: Any) -> tuple[list[Callable[[], object]], list[Any]]:
 def as_found(model: torch.nn.Module, *, weights: bool = True) -> Iterator[None]:
     """Restores parameters (with `weights`), buffers, modes and random numbers, on error too. Tensors stay the same
     objects, and those that have not changed are not written, so that graphs made before can still be differentiated."""
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if torch.nn.parameter.is_lazy(tensor):
+            raise Error(f"{name} is not initialized yet\ncall the model once before it is measured")
     steps: list[tuple[str, Callable[[], object]]] = []
     for name, module in model.named_modules():
         steps.append((f"the mode of {name or 'the model'}", partial(setattr, module, "training", module.training)))
         for held in (module._parameters, module._buffers) if weights else (module._buffers,):
             steps += [(f"the tensors of {name or 'the model'}", step) for step in (held.clear, partial(held.update, dict(held)))]
-            for key, tensor in held.items():
-                if tensor is None:
-                    continue
-                full = f"{name}.{key}" if name else key
-                if torch.nn.parameter.is_lazy(tensor):
-                    raise Error(f"{full} is not initialized yet\ncall the model once before it is measured")
-                memory = tensor.detach()
-                steps.append((full, partial(_put_back, tensor, memory, memory.clone())))
+            for key, value in held.items():
+                if value is not None:
+                    memory = value.detach()
+                    steps.append((f"{name}.{key}" if name else key, partial(_put_back, value, memory, memory.clone())))
     with at_the_end(steps), random_state(model):
         yield
 
@@ -120,6 +120,14 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
         yield
 
 
+def eager() -> contextlib.AbstractContextManager[object]:
+    """Within it, what torch.compile has made computes as if it were not compiled: hooks see every module, copies are not compiled
+    anew, and there are second derivatives. PyTorch before 2.6 has no such switch."""
+    switch: Any = getattr(torch.compiler, "set_stance", None)
+    compiled = switch is not None and "torch._dynamo" in sys.modules  # whose import takes seconds
+    return switch("force_eager") if compiled else contextlib.nullcontext()
+
+
 @contextlib.contextmanager
 def hooked(modules: Iterable[tuple[str, torch.nn.Module]], begun: Callable[[str, Any, Any], Any],
            finished: Callable[[str, Any], Any]) -> Iterator[None]:
@@ -131,7 +139,8 @@ def hooked(modules: Iterable[tuple[str, torch.nn.Module]], begun: Callable[[str,
         handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(n, i, k), with_kwargs=True))
         handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(n, o)))
     try:
-        yield
+        with eager():
+            yield
     finally:
         torch.backends.mha.set_fastpath_enabled(enabled)
         for handle in handles:

@@ -101,16 +101,16 @@ class Model:
 
     def log_likelihood(self, texts: Sequence[str]) -> list[float]:
         """log p of each text, read as by `loss`."""
-        return [_number(one, -math.inf) for one in self._evaluate({"text": text} for text in texts)[1]]
+        return [_number(one, -math.inf) for one in self._evaluate({"text": text} for text in _several(texts))[1]]
 
     def log_likelihoods(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[float, bool]]:
         """Of each context and continuation: log p(continuation | context), and whether greedy decoding yields it."""
         _, answers = self._evaluate({"context": context, "continuation": text} for context, text in pairs)
         return [(_number(one, -math.inf), greedy) for one, greedy in answers]
 
-    def complete(self, prompts: Iterable[str], *, until: Sequence[str], max_tokens: int) -> list[str]:
+    def complete(self, prompts: Sequence[str], *, until: Sequence[str], max_tokens: int) -> list[str]:
         """The greedy continuation of each prompt, up to a string in `until`, as `plumb evaluate` writes answers."""
-        items = ({"context": prompt, "answer": "", "until": list(until)} for prompt in prompts)
+        items = ({"context": prompt, "answer": "", "until": _several(until)} for prompt in _several(prompts))
         return list(self._evaluate(items, f"--max-tokens={max_tokens}")[1])
 
     def _evaluate(self, items: Iterable[dict[str, Any]], *options: str) -> tuple[dict[str, Any], list[Any]]:
@@ -171,7 +171,7 @@ def _options(values: dict[str, Any]) -> list[str]:
 
 def _several(texts: Sequence[_Text]) -> list[_Text]:
     if isinstance(texts, str):
-        raise Error("texts are a list\npass [text]")
+        raise Error("texts are a list, and this is one alone\npass [text]")
     return list(texts)
 
 

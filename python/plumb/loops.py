@@ -15,6 +15,7 @@ import torch
 from torch.utils import _pytree as tree
 
 from ._plumb import Error
+from .arguments import optimizers_of
 
 
 @contextlib.contextmanager
@@ -24,8 +25,9 @@ def trainer_loop(trainer: Any, module: Any = None, batches: Any = None) -> Itera
     lightning = hasattr(trainer, "precision_plugin")
     holder = (module or trainer.lightning_module) if lightning else trainer
     if holder is None or not lightning and not hasattr(trainer, "get_train_dataloader"):
-        raise Error("there is no Trainer of transformers, or of Lightning with its module\n"
-                    "pass (trainer), (trainer, module, loader), or model, optimizer, loss and batches")
+        raise Error(f"there is no Trainer of transformers, or of Lightning with its module, but a {type(trainer).__name__}\n"
+                    "pass such a Trainer, of Lightning with module and loader; or of a loop of one's own, each by its name,\n"
+                    "model, optimizer, loss and batches, which plumb.preflight calls loader")
     before = dict(vars(holder))
     try:
         yield _of_lightning(trainer, holder, batches) if lightning else _of_transformers(trainer)
@@ -62,6 +64,7 @@ def _of_lightning(trainer: Any, module: Any, batches: Any) -> dict[str, Any]:
         "estimated_stepping_batches": steps, "__deepcopy__": lambda self, memo: self})
     module.log = module.log_dict = lambda *values, **options: None
     made = module.configure_optimizers()
+    made = made[0] if isinstance(made, list) and len(made) == 1 else made
     if isinstance(made, tuple):
         made = {"optimizer": made[0][0] if len(made[0]) == 1 else None, "lr_scheduler": next(iter(made[1]), None)}
     made = made if isinstance(made, dict) else {"optimizer": made}
@@ -90,7 +93,9 @@ def _steps(batches: Any, most: int, epochs: float, accumulated: int) -> int:
 
 def plain_loop(optimizer: Any, scheduler: Any, steps: int | None, warm_up: int | None, **others: Any) -> dict[str, Any]:
     """The arguments of `check`. Optimizer and scheduler may be accelerate's."""
-    optimizer = getattr(optimizer, "optimizer", optimizer)
+    optimizer, *others_of_loop = optimizers_of(optimizer)
+    if others_of_loop:
+        raise Error("plumb.preflight looks at runs of one optimizer\nof several, call plumb.check, which takes a list")
     scheduler = copy.deepcopy(getattr(scheduler, "scheduler", scheduler))
     rates: list[list[float]] = []
     with warnings.catch_warnings(), contextlib.suppress(TypeError, ValueError):  # it asks for a loss, or has ended
@@ -118,8 +123,8 @@ def draw(batches: Any, count: int) -> list[Any]:
             for name, value in getattr(holder, "__dict__", {}).items():
                 if isinstance(value, (random.Random, np.random.Generator, np.random.RandomState, torch.Generator)):
                     setattr(holder, name, copy.deepcopy(value))
-        own = {name: copy.deepcopy(getattr(batches, name), {id(batches.dataset): data})
-               for name in ("sampler", "batch_sampler", "generator")}
+        own = copy.deepcopy({name: getattr(batches, name) for name in ("sampler", "batch_sampler", "generator")},
+                            {id(batches.dataset): data})  # at once: they share their generator
         vars(loader).update(own, dataset=data, collate_fn=collate, num_workers=0, timeout=0, persistent_workers=False,
                             _iterator=None)
         batches = loader

@@ -5,18 +5,20 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import Module, functional
+from torch.optim import Optimizer
 from torch.utils import _pytree as tree
 
 from ._plumb import Error
+from .arguments import as_tree, require_loss, tensors_of
 from .checking import CheckResult, _Batches, _Fork, _gradients_kept, _Run, _seed, check
-from .leaving import as_found, evaluating, random_state
+from .leaving import as_found, eager, evaluating, random_state
 from .loops import draw, plain_loop, trainer_loop
 from .showing import section
 from .watched_loss import LossWatch
@@ -68,7 +70,7 @@ class Preflight:
 
 
 def preflight(trainer: Any = None, module: Any = None, loader: Any = None, *, model: Module | None = None,
-              optimizer: Any = None, loss: Callable[[Any, Any], Tensor] | None = None, scheduler: Any = None,
+              optimizer: Optimizer | None = None, loss: Callable[[Any, Any], Tensor] | None = None, scheduler: Any = None,
               steps: int | None = None, warm_up: int | None = None, clip_norm: float | None = None, seconds: float = 50,
               out: Callable[[str], object] | None = print) -> Preflight:
     """Looks at a planned run before its first step, prints at most 25 lines, and leaves everything as it was:
@@ -77,7 +79,9 @@ def preflight(trainer: Any = None, module: Any = None, loader: Any = None, *, mo
         plumb.preflight(trainer, module, loader)                   # of Lightning; the loader may be a data module
         plumb.preflight(model=model, optimizer=optimizer, loss=lambda model, batch: …, loader=loader)
 
-    loader: of one's own loop also a list of batches, or a function that makes one. seconds: about the most that it takes.
+    loader: of one's own loop also a list of batches, or a function that makes one.
+    scheduler: that of the loop, from which the largest rate and the warm-up follow. steps, warm_up, clip_norm: as of `check`.
+    seconds: about the most that it takes. out: gets what is printed; None: nothing is.
     """
     begin = time.perf_counter()
     with random_state(torch.nn.Module()):
@@ -87,6 +91,7 @@ def preflight(trainer: Any = None, module: Any = None, loader: Any = None, *, mo
         elif model is None or optimizer is None or loss is None or loader is None:
             raise Error("a loop of one's own has model=, optimizer=, loss= and loader=\npass all four, or a trainer")
         else:
+            require_loss(loss)
             others = dict(model=model, loss=loss, batches=loader, clip_norm=clip_norm)
             found = _look(plain_loop(optimizer, scheduler, steps, warm_up, **others), False, begin, seconds)
     if out:
@@ -99,7 +104,7 @@ def _look(loop: dict[str, Any], sets_mode: bool, begin: float, seconds: float) -
     loop["loss"] = lambda model, batch: loss(model, copy.copy(batch))  # which may take the labels out
     rates = [float(group.get("max_lr", group.get("initial_lr", group["lr"]))) for group in optimizer.param_groups]
     checked = None
-    with as_found(model), random_state(model, loop["batches"]), _gradients_kept(model, optimizer.param_groups):
+    with as_found(model), random_state(model, loop["batches"]), _gradients_kept(model, optimizer.param_groups), eager():
         batches, findings = draw(loop["batches"], _DRAWN), list(_of_optimizer(model, optimizer, sets_mode))
         run = _Run(model, [optimizer], loop["loss"], _Batches(batches, 1), rates, None, loop["clip_norm"])
         good, faults = _of_batches(run._fork(), batches, begin + 0.2 * seconds)
@@ -127,7 +132,7 @@ def _look(loop: dict[str, Any], sets_mode: bool, begin: float, seconds: float) -
     return Preflight(title, findings, checked, 3 if findings and findings[0].raised else 0, time.perf_counter() - begin)
 
 
-def _of_optimizer(model: Module, optimizer: torch.optim.Optimizer, sets_mode: bool) -> Iterator[Finding]:
+def _of_optimizer(model: Module, optimizer: Optimizer, sets_mode: bool) -> Iterator[Finding]:
     held = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
     foreign = len(held - {id(tensor) for tensor in model.parameters()})
     without = [name for name, tensor in model.named_parameters() if tensor.requires_grad and id(tensor) not in held]
@@ -151,7 +156,7 @@ def _of_batches(fork: _Fork, batches: list[Any], until: float) -> tuple[dict[int
             break
         watch, looked = LossWatch(fork.model), number + 1
         faults = [("inputs", "some numbers are not finite")
-                  for tensor in _tensors(batch) if not bool(tensor.isfinite().all())]
+                  for tensor in tensors_of(batch) if not bool(tensor.isfinite().all())]
         try:
             _seed(0)
             with evaluating(fork.model), watch:
@@ -185,7 +190,7 @@ def _of_labels(watch: LossWatch, value: float) -> Iterator[str]:
         elif bool((used & ((labels < 0) | (labels >= classes))).any()):
             yield f"some are beyond the model's {classes} classes"
         else:
-            if bool((scores >= 0).all()) and torch.allclose(scores.sum(-1), torch.ones(()), atol=1e-3):
+            if bool((scores >= 0).all()) and torch.allclose(scores.sum(-1), scores.new_ones(()), atol=1e-3):
                 yield "cross_entropy gets their probabilities, but takes the softmax itself; pass it the scores before"
             mean = float(functional.cross_entropy(scores[used], labels[used]))
             if len(watch.losses) == 1 and mean > 0 and not 0.1 < abs(value) / mean < 10:
@@ -209,7 +214,7 @@ def _step_on_longest(run: _Run, rates: list[float], batch: Any, number: int) -> 
         _step(run._fork(), batch, rates, 0)
     except torch.OutOfMemoryError:
         return True, f"there is not enough for a step on the longest batch, {number}; shorten its inputs"
-    shapes = ", ".join("×".join(map(str, tensor.shape)) for tensor in _tensors(batch)[:3])
+    shapes = ", ".join("×".join(map(str, tensor.shape)) for tensor in tensors_of(batch)[:3])
     return False, f"there is enough for a step on the longest batch, {number} ({shapes})"
 
 
@@ -249,25 +254,16 @@ def _step(fork: _Fork, batch: Any, rates: list[float], seed: int) -> None:
 
 
 def _size(batch: Any) -> int:
-    return sum(tensor.numel() for tensor in _tensors(batch))
-
-
-def _tensors(batch: Any) -> list[Tensor]:
-    return [leaf for leaf in tree.tree_leaves(_plain(batch)) if isinstance(leaf, Tensor)]
+    return sum(tensor.numel() for tensor in tensors_of(batch))
 
 
 def _rows(batch: Any, share: float) -> Any:
     """A share of the rows of a batch, but at least two."""
-    tensors = [tensor for tensor in _tensors(batch) if tensor.dim()]
+    tensors = [tensor for tensor in tensors_of(batch) if tensor.dim()]
     size = len(tensors[0]) if tensors else 0
     keep = max(2, int(share * size))
     return batch if keep >= size else tree.tree_map(
-        lambda leaf: leaf[:keep] if isinstance(leaf, Tensor) and leaf.shape[:1] == (size,) else leaf, _plain(batch))
-
-
-def _plain(batch: Any) -> Any:
-    """Such as a BatchEncoding as a dict."""
-    return dict(batch) if isinstance(batch, Mapping) else batch
+        lambda leaf: leaf[:keep] if isinstance(leaf, Tensor) and leaf.shape[:1] == (size,) else leaf, as_tree(batch))
 
 
 def _line(error: Exception) -> str:

@@ -13,7 +13,7 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import require_loss
+from .arguments import number_with_graph, require_loss, require_several
 from .leaving import as_found, hooked, reset_of
 from .results import Measured, as_table, data_frame, some
 from .showing import section
@@ -91,6 +91,7 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
     """Measures every leaf module of `model`, and those with parameters of their own, in passes of
     `loss(model, batch)`, which returns a number with its graph.
 
+    batches: a list, all of which are measured; of a loader, take some: itertools.islice(loader, 4).
     seeds: 1 measures the model at its weights; more re-initialize it so often.
     reset: initializes the model anew, reset(model, seed). Without it, PyTorch's seed is set and `reset_parameters()` of every
         module is called, or `init_weights()` of a model of transformers, or `_init_weights` applied to every module, where the
@@ -100,14 +101,15 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
     The model is left as it was found: weights, buffers, gradients, mode, and PyTorch's random state.
     """
     require_loss(loss)
+    require_several(batches)
     batches = list(batches)
     if not batches:
         raise Error("there is nothing to measure on\npass at least one batch")
     chosen = _chosen(model, modules)
     anew = (reset or reset_of(model)) if seeds > 1 else None
-    sizes = {name: float(tensor.detach().double().norm()) for name, tensor in model.named_parameters()}
     runs = []
     with as_found(model, weights=anew is not None):
+        sizes = {name: float(tensor.detach().double().norm()) for name, tensor in model.named_parameters()} if anew else {}
         for seed in range(seeds):
             if anew is not None:
                 anew(model, seed)
@@ -155,8 +157,7 @@ class _Run:
 
 
 def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[Any], chosen: dict[str, Module]) -> _Run:
-    sums: dict[tuple[str, int], float] = {}
-    counts: dict[tuple[str, int], int] = {}
+    found_of: dict[str, list[list[float]]] = {}  # by module and column, of the batches
     total = 0.0
     unreached: set[str] | None = None
     parameters = dict(model.named_parameters())
@@ -165,10 +166,7 @@ def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[An
     for batch in batches:
         with torch.enable_grad():
             value, seen = _forward(model, loss, batch, chosen, copied)
-            if not isinstance(value, torch.Tensor) or value.numel() != 1 or not value.requires_grad:
-                raise Error("the loss is no single number with a graph\n"
-                            "return a mean or a sum, computed without torch.no_grad()")
-            gradients = torch.autograd.grad(value, list(trained.values()), allow_unused=True)
+            gradients = torch.autograd.grad(number_with_graph(value), list(trained.values()), allow_unused=True)
         total += float(value.detach()) / len(batches)
         without = {name for name, gradient in zip(trained, gradients) if gradient is None}
         unreached = without if unreached is None else unreached & without
@@ -182,14 +180,11 @@ def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[An
             gain = inside / outside if inside is not None and outside else None
             reached = [squares[id(p)] for p in chosen[name].parameters() if id(p) in squares]
             own = math.sqrt(sum(reached)) if reached else None
-            for column, number in enumerate((output, outside, own, gain)):
+            for numbers, number in zip(found_of.setdefault(name, [[], [], [], []]), (output, outside, own, gain)):
                 if number is not None:
-                    key = (name, column)
-                    sums[key], counts[key] = sums.get(key, 0.0) + number, counts.get(key, 0) + 1
-            sums.setdefault((name, 0), math.nan), counts.setdefault((name, 0), 1)
-    values: dict[str, list[float | None]] = {}
-    for (name, column), number in sums.items():
-        values.setdefault(name, [None] * 4)[column] = number / counts[name, column]
+                    numbers.append(number)
+    values = {name: [sum(numbers) / len(numbers) if numbers else None for numbers in columns]
+              for name, columns in found_of.items()}
     return _Run(total, values, unreached or set())
 
 

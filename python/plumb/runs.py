@@ -89,7 +89,10 @@ def _is_number(value: Any) -> bool:
 
 
 def runs(folder: str | PathLike[str] = ".") -> list[Run]:
-    """All runs in a folder and the folders within, by name; damaged ones are left out with a warning."""
+    """All runs in a folder and the folders within, by name; damaged ones are left out with a warning. Throws Error if there is no
+    such folder."""
+    if not os.path.isdir(folder):
+        raise Error(f"{str(folder)!r} is not a directory\nname one that contains directories of `plumb train`")
     folders = [pathlib.Path(folder)]
     for place in folders:  # which grows: the recursion of pathlib and os.walk has a largest depth
         with contextlib.suppress(OSError):

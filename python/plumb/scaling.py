@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import Optimizers, optimizers_of, require_loss
+from .arguments import Optimizers, number_with_graph, optimizers_of, require_loss, require_several
 from .leaving import hooked, random_state
 from .probing import first_tensor
 from .results import Array, Measured, as_table, data_frame
@@ -114,6 +114,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
     module may shrink, or any be zero; decay per step is constant. Random numbers go on as if nothing had been measured.
     """
     require_loss(loss)
+    require_several(batches)
     batches = list(batches)
     axes = {"width": sorted(set(widths))} | ({} if depths is None else {"depth": sorted(set(depths))})
     if not batches or seeds < 1 or steps < 1 or min(map(len, axes.values())) < 2 or min(map(min, axes.values())) < 1:
@@ -127,7 +128,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
                 models = []
                 for scale in scales:
                     torch.manual_seed(seed)
-                    sizes = {"width": scale} if depths is None else {"width": min(widths), "depth": min(depths), axis: scale}
+                    sizes = {name: values[0] for name, values in axes.items()} | {axis: scale}
                     models.append(make_model(*sizes.values()))
                 runs.append([_measure(model, loss, batches, optimizers_of(optimizer(model)), steps, seed, modules, rename)
                              for model, rename in zip(models, _by_place(models))])
@@ -181,7 +182,7 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizers: list[Opt
         for one in optimizers:
             one.zero_grad()
         with torch.enable_grad():
-            torch.autograd.backward(loss(model, batches[step % len(batches)]))
+            torch.autograd.backward(number_with_graph(loss(model, batches[step % len(batches)])))
         begun = {parameter: parameter.detach().clone() for parameter in model.parameters()
                  if parameter not in updates and parameter.grad is not None and parameter.grad.any()}
         for one in optimizers:

@@ -51,7 +51,8 @@ def report(results: Any, path: str | PathLike[str], title: str = "Plumb") -> pat
         elif hasattr(result, "_repr_html_"):
             parts.append(result._repr_html_().replace(_STYLE, ""))
         else:
-            raise Error(f"a {type(result).__name__} does not show itself\npass results of plumb, or texts")
+            raise Error(f"a result of type {type(result).__name__} has no form for a page\n"
+                        "pass texts, and results of plumb that notebooks show; of others str(result)")
     path = pathlib.Path(path)
     path.write_text(
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

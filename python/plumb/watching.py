@@ -12,7 +12,7 @@ from torch.nn import Module
 from torch.optim import Optimizer
 
 from ._plumb import Error
-from .arguments import Optimizers, optimizers_of
+from .arguments import Optimizers, losses_of, optimizers_of
 from .attention import attention_statistics
 from .curvature import Hessian
 from .leaving import as_found, evaluate
@@ -44,20 +44,23 @@ class Watch:
         with weight decay; and "rate_share", the learning rate as a share of it. An eigenvalue lies within "sharpness_error" of
         λ. Of softmax attention, whichever operation computes it, "attention_entropy", of the weights, divided by ln(keys), and
         "attention_logit", the largest absolute score, with "/BLOCK" of each block.
+    loss: one function, or a list of several on independent batches of `examples` examples each: then all is of their mean, and
+        there is the noise scale tr Σ/‖G‖² in examples, "noise_scale", with "noise_trace" and "square_gradient".
+    steps: the most of the Lanczos process, each of which costs two gradients; it ends once the error is a hundredth of λ.
     history: the values of all measurements. `new`: whether the last step was measured.
     errors: (step, text) of what could not be measured, such as the sharpness of a loss that cannot be differentiated twice. It
         is NaN or left out, and said once, as a warning; training goes on.
     by: a regular expression, of which what it finds in a parameter's name names its block: "layers.3" by default.
 
     The loss is computed in evaluation mode, so that it does not change from call to call, except that batch norms use the
-    statistics of the batch, as in training. Weights, buffers, gradients and random numbers are as without it. `close()` ends
-    watching.
+    statistics of the batch, as in training. Weights, buffers, gradients and random numbers are as without it.
     """
 
     def __init__(self, model: Module, optimizer: Optimizers, *, every: int = 100,
                  loss: Losses | None = None, examples: int = 1, by: str = _BLOCK, steps: int = 30) -> None:
         if every < 1 or steps < 1 or examples < 1:
             raise Error("a Watch measures every n steps, n ≥ 1, by at least one product, on at least one example")
+        self._losses = [] if loss is None else losses_of(loss, 0)
         self._optimizers = optimizers_of(optimizer)
         watched = {id(tensor) for one in self._optimizers for group in one.param_groups for tensor in group["params"]}
         self._parameters = {name: tensor for name, tensor in model.named_parameters()
@@ -65,7 +68,7 @@ class Watch:
         if not self._parameters:
             raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
         self._names = {id(tensor): name for name, tensor in self._parameters.items()}
-        self._model, self._loss = model, loss
+        self._model = model
         self._every, self._steps, self._examples = every, steps, examples
         self._by = by
         self._block = {name: self._block_of(name) for name in self._parameters}
@@ -88,6 +91,7 @@ class Watch:
         return (found[1] if found.re.groups else found[0]) if found else name
 
     def close(self) -> None:
+        """Ends watching: the optimizer's hooks are removed."""
         for handle in self._handles:
             handle.remove()
 
@@ -168,12 +172,11 @@ class Watch:
         values: dict[str, float] = {"step": self._taken} | (self._attempt("norms", self._norms) if self._moved else {})
         self._before = {}
         finite = math.isfinite(values.get("gradient_norm", 0.0) + values.get("update_norm", 0.0))
-        loss = self._loss
-        values |= self._attempt("statistics of the optimizer", lambda: self._of_optimizer(finite), _SHARPNESS if loss is not None else ())
-        if isinstance(loss, (list, tuple)) and len(loss) > 1:
-            values |= self._attempt("noise scale", lambda: self._noise(loss), _NOISE) if finite else dict.fromkeys(_NOISE, math.nan)
-        if loss is not None and finite:
-            values |= self._attempt("statistics of attention", lambda: self._of_attention(loss))
+        values |= self._attempt("statistics of the optimizer", lambda: self._of_optimizer(finite), _SHARPNESS if self._losses else ())
+        if len(self._losses) > 1:
+            values |= self._attempt("noise scale", self._noise, _NOISE) if finite else dict.fromkeys(_NOISE, math.nan)
+        if self._losses and finite:
+            values |= self._attempt("statistics of attention", self._of_attention)
         self._gradients, self._moved = {}, {}
         self.values, self.new = values, True
         self.history.append(values)
@@ -220,14 +223,13 @@ class Watch:
                 scale = ((1 - beta1**step) * (root + group["eps"])).rsqrt().masked_fill(root == 0, 0)
                 scales[self._names[id(tensor)]] = scale.to(tensor.dtype)
         values = {"adam_epsilon_share": held / elements} if elements else {}
-        loss = self._loss
-        if loss is None:
+        if not self._losses:
             return values
         kinds = {kind for kind, _, _ in stability}
         known = kinds in ({"Adam"}, {"SGD"})
         values |= {"adam_unseen_share": unseen / elements} if elements and known else {}
         values |= dict.fromkeys(_SHARPNESS, math.nan) | (
-            self._attempt("sharpness", lambda: self._sharpness(loss, scales if known else {})) if finite else {})
+            self._attempt("sharpness", lambda: self._sharpness(scales if known else {})) if finite else {})
         if not known:
             self._say({"critical"}, "no critical rate: Plumb knows that of SGD, Adam and AdamW alone, and this is "
                       f"{' and '.join(sorted(kinds))}; sharpness is that of the loss")
@@ -237,12 +239,12 @@ class Watch:
                 values["rate_share"] = rate / values["critical_rate"]
         return values
 
-    def _sharpness(self, loss: Losses, scales: dict[str, Tensor]) -> dict[str, float]:
+    def _sharpness(self, scales: dict[str, Tensor]) -> dict[str, float]:
         """λ_max and its error."""
         with as_found(self._model, weights=False):
             evaluate(self._model)
             reached = {name: tensor for name, tensor in self._parameters.items() if name in self._gradients}
-            hessian = Hessian(loss, reached)
+            hessian = Hessian(self._losses, reached)
             pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
                       for name, tensor in reached.items()]
             scale = torch.cat(pieces)
@@ -251,18 +253,18 @@ class Watch:
             return dict(zip(_SHARPNESS, largest_eigenvalue(
                 lambda v: scale * (hessian @ (scale * v)), start, self._steps)))
 
-    def _of_attention(self, loss: Losses) -> dict[str, float]:
+    def _of_attention(self) -> dict[str, float]:
         with as_found(self._model, weights=False):
             evaluate(self._model)
-            return attention_statistics(self._model, [loss] if callable(loss) else list(loss), self._block_of)
+            return attention_statistics(self._model, self._losses, self._block_of)
 
-    def _noise(self, losses: Sequence[Callable[[], Tensor]]) -> dict[str, float]:
+    def _noise(self) -> dict[str, float]:
         """As `noise_scale` of src/plumb/analysis/noise_scale.h, of the mini-batches of `loss`."""
-        count, mean, squares = len(losses), torch.zeros((), dtype=torch.float64), 0.0
+        count, mean, squares = len(self._losses), torch.zeros((), dtype=torch.float64), 0.0
         tensors = [tensor for name, tensor in self._parameters.items() if name in self._gradients]
         with as_found(self._model, weights=False), torch.enable_grad():
             evaluate(self._model)
-            for loss in losses:
+            for loss in self._losses:
                 pieces = torch.autograd.grad(loss(), tensors, allow_unused=True, materialize_grads=True)
                 gradient = torch.cat([piece.detach().double().flatten() for piece in pieces])
                 squares += float(gradient.square().sum()) / count
@@ -304,6 +306,7 @@ def transformers_callback(*, log: Callable[[dict[str, float]], object] | None = 
 
         def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if self.watch.new:
+                self.watch.new = False  # a step that overflows is left out, but ends
                 values = _labelled(self.watch.values)
                 state.log_history.append({"step": state.global_step, **values})
                 if log is not None:

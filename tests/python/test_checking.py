@@ -233,6 +233,14 @@ def test_alarms_of_a_language_model(settings, raised):
     assert both.reference_loss is None  # not the cross-entropy alone
 
 
+def test_a_head_that_begins_at_zero_is_no_leak():
+    torch.manual_seed(0)
+    model, batches = Decoder(), [torch.randint(30, (8, 12)) for _ in range(8)]
+    nn.init.zeros_(model.head.weight)
+    found = plumb.check(model, torch.optim.AdamW(model.parameters(), lr=1e-3), next_token_loss, batches, budget=20)
+    assert found.reference_loss is not None and "causality" not in {one.alarm for one in found.reasons}
+
+
 def test_a_matrix_behind_one_that_begins_at_zero_has_a_gradient_later():
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
     nn.init.zeros_(model[1].weight)
@@ -663,3 +671,46 @@ def test_loaders_are_left_as_found(kind, begun):
         torch.manual_seed(11)
         seen.append(read(batches))
     assert seen[0] == seen[1] and answers[0] == answers[1]
+
+
+def test_batches_of_a_function():
+    """As get_batch of nanoGPT: 256 of its batches, in another order for each seed."""
+    made = []
+
+    def get_batch():
+        made.append(torch.randn(4, 3))
+        return made[-1]
+
+    model = nn.Linear(3, 1)
+    found = plumb.check(model, torch.optim.SGD(model.parameters(), 0.01), lambda model, x: model(x).square().mean(), get_batch,
+                        budget=100)
+    assert found.trials and len(made) == 256
+
+
+def test_what_is_neither_a_loop_nor_a_trainer():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for arguments, options in (((optimizer,), {}), ((optimizer, lambda model, x: model(x).mean()), {}), ((), {"steps": 10}),
+                               ((), {"warm_up": 10}), ((), {"clip_norm": 1.0})):
+        with pytest.raises(plumb.Error, match="has model, optimizer, loss and batches, and a Trainer"):
+            plumb.check(model, *arguments, **options)
+
+
+def test_a_compiled_model_is_not_compiled_for_each_trial():
+    if not hasattr(torch.compiler, "set_stance"):
+        pytest.skip("PyTorch 2.6 or later")
+    graphs, x = [], torch.randn(8, 3)
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    try:
+        model = torch.compile(nn.Linear(3, 1), backend=backend)
+        model(x)
+    except Exception as error:  # by a PyTorch that does not support this Python
+        pytest.skip(f"torch.compile: {error}")
+    found = plumb.check(model, torch.optim.SGD(model.parameters(), 0.01), lambda model, x: model(x).square().mean(), [x], budget=100)
+    assert found.trials and len(graphs) == 1
+    model(2 * x).sum().backward()  # compiled as before
+    assert len(graphs) == 1

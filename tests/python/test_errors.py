@@ -52,7 +52,14 @@ def test_compiled_modules(backend):
         compiled(x).sum().backward()
     except Exception as error:  # without a compiler, or by a PyTorch that does not support this Python
         pytest.skip(f"torch.compile: {error}")
-    expect("cannot be differentiated twice", "._orig_mod", lambda: compiled(x).square().mean(), compiled)
+    if hasattr(torch.compiler, "set_stance"):  # computed as if they were not compiled
+        found, expected = (plumb.spectrum(lambda: one(x).square().mean(), one, steps=3) for one in (compiled, model))
+        assert found.max.value == expected.max.value
+        measured = plumb.probe(compiled, lambda model, x: model(x).square().mean(), [x])
+        assert [row.module for row in measured.rows] == ["_orig_mod.0", "_orig_mod.1", "_orig_mod.2"]
+        assert measured["_orig_mod.0"].output is not None
+    else:
+        expect("cannot be differentiated twice", "._orig_mod", lambda: compiled(x).square().mean(), compiled)
     plumb.spectrum(lambda: compiled._orig_mod(x).square().mean(), compiled._orig_mod, steps=3)
 
 
@@ -175,9 +182,10 @@ def test_parameters_that_cannot_be_measured():
     expect("bfloat16", "model.float()", loss, linear()[0].bfloat16())
     expect("float64", "one type", loss, [model.weight, torch.ones(2, requires_grad=True, dtype=torch.float64)])
     expect("linear", "", lambda: model(x).mean(), model)
-    expect("no batches", "", loss, model, batches=[])
+    expect("no batches", "", lambda batch: loss(), model, batches=[])
     model.bias.requires_grad_(False)
     expect("no gradient is computed for bias", "requires_grad", loss, model)
+    assert set(plumb.spectrum(loss, {n: p for n, p in model.named_parameters() if p.requires_grad}, by=".*")) == {"weight"}
 
 
 def changed(model, change):
@@ -234,6 +242,61 @@ def test_invalid_options():
     model, x = linear()
     expect("0 probes", "at least 1", lambda: model(x).square().mean(), model, probes=0)
     expect("blocks", "alone", lambda: model(x).square().mean(), model, by=".*", dense=True)
+
+
+def test_a_loss_of_other_arguments():
+    model, x = linear()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    expect("cannot be called with no arguments: missing a required argument", "lambda: ", lambda model, x: model(x), model)
+    expect("cannot be called with a batch alone", "lambda batch: ", lambda model, x: model(x), model, batches=[x])
+    for wrong in ("loss", 3):
+        expect("cannot be called with no arguments", "lambda: ", wrong, model)
+    uses = (lambda loss: plumb.check(model, optimizer, loss, [x]), lambda loss: plumb.probe(model, loss, [x]),
+            lambda loss: plumb.coordinate_check(lambda width: nn.Linear(2, width), loss, [x], [4, 8]),
+            lambda loss: plumb.preflight(model=model, optimizer=optimizer, loss=loss, loader=[x]),
+            lambda loss: plumb.diff(model, model, x, loss))
+    for use in uses:
+        with pytest.raises(plumb.Error, match="with model and batch: too many positional arguments\npass .* lambda model, batch: "):
+            use(lambda batch: model(batch).mean())
+    for loss in (model(x).mean(), nn.MSELoss(), [lambda x: model(x).mean()]):
+        with pytest.raises(plumb.Error, match="pass a function that computes it: lambda: "):
+            plumb.Watch(model, optimizer, loss=loss)
+
+
+@pytest.mark.parametrize("wrong", [lambda model, x: model(x), lambda model, x: (model(x), model(x).mean()),
+                                   lambda model, x: model(x).mean().detach()])
+def test_a_loss_of_model_and_batch_that_is_no_number(wrong):
+    model, x = linear()
+    for use in (lambda: plumb.probe(model, wrong, [x]), lambda: plumb.diff(model, model, x, wrong),
+                lambda: plumb.coordinate_check(lambda width: nn.Linear(2, width), wrong, [x], [4, 8])):
+        with pytest.raises(plumb.Error, match="no single number with a graph\nreturn a mean"):
+            use()
+
+
+def test_a_single_batch_in_place_of_several():
+    model, x = linear()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def loss(model, batch):
+        return model(batch[0]).square().mean()
+
+    for batch in (x, {"x": x}, (x, torch.zeros(5, dtype=torch.int64))):
+        for use in (lambda: plumb.check(model, optimizer, loss, batch), lambda: plumb.probe(model, loss, batch),
+                    lambda: plumb.coordinate_check(lambda width: nn.Linear(2, width), loss, batch, [4, 8]),
+                    lambda: plumb.spectrum(lambda batch: loss(model, batch), model, batches=batch),
+                    lambda: plumb.GaussNewton(lambda z, _: z.square().mean(), model, outputs=lambda b: model(b[0]), batches=batch)):
+            with pytest.raises(plumb.Error, match=r"a single batch\npass a list, \[batch\]"):
+                use()
+
+
+def test_vectors_of_another_form():
+    model, x = linear()
+    hessian = plumb.Hessian(lambda: model(x).square().mean(), model)
+    pieces = [torch.ones(1, 2), torch.ones(1)]
+    for vector in (torch.ones(3).numpy(), pieces[:1], [*pieces, torch.ones(1)]):
+        with pytest.raises(plumb.Error, match="names and shapes of the parameters\npass a tensor of 3 elements"):
+            hessian @ vector
+    assert [piece.shape for piece in hessian @ pieces] == [(1, 2), (1,)]
 
 
 @pytest.mark.parametrize("program", ["import plumb, torch", "import torch, plumb"])

@@ -33,6 +33,9 @@ def test_errors(tmp_path):
         plumb.gate(tmp_path / "gate.jsonl", "new", metric="quux", larger_is_better=False)
     with pytest.raises(plumb.Error, match="began with base"):
         plumb.gate(tmp_path / "gate.jsonl", "base", metric="quux")
+    for values in (2.31, {1: None}, ["x"]):
+        with pytest.raises(plumb.Error, match="arm 'new': its values are no numbers.*\ngive a dict from seeds"):
+            plumb.gate(tmp_path / "gate.jsonl", "new", {"new": values}, metric="quux")
     with pytest.raises(plumb.Error, match="same value"):
         plumb.gate(tmp_path / "gate.jsonl", "new", {"base": [1.0, 1.0, 1.0]}, metric="quux")
     answer = plumb.gate(tmp_path / "gate.jsonl", "new", {"base": [1.0, 1.1, 1.2], "new": [math.nan]}, metric="quux")

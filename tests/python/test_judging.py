@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import plumb
@@ -68,3 +69,16 @@ def test_arms_without_runs_are_an_error():
     for by_seed in (False, True):
         with pytest.raises(plumb.Error, match="no runs"):
             plumb.judge({"a": [], "b": []}, by_seed=by_seed)
+
+
+def test_keys_of_sweeps():
+    """Rates may be texts, of which the order is that of the numbers; seeds are refused, NumPy's too, as are words."""
+    rates = {"1e-3": [x + 0.2 for x in FIRST], "1e-1": [x + 0.3 for x in FIRST], "1e-2": FIRST}
+    better = {rate: [x - 1 for x in values] for rate, values in rates.items()}
+    found = plumb.judge({"base": rates, "new": better})
+    assert found.arms[1].learning_rate == 1e-2 and found["new"].outcome == "supported"
+    by_seed = {np.int64(seed): [value] for seed, value in enumerate(FIRST)}
+    with pytest.raises(plumb.Error, match="seeds rather than learning rates"):
+        plumb.judge({"base": by_seed, "new": by_seed})
+    with pytest.raises(plumb.Error, match="arm 'base': its values are no numbers.*seed1.*\ngive a list of final values"):
+        plumb.judge({"base": {"seed1": [2.3], "seed2": [2.2]}, "new": SECOND})

@@ -169,6 +169,10 @@ def test_continuations_are_those_of_transformers(gpt2):
             assert text == tokenizer.decode(whole[0, ids.shape[1]:], skip_special_tokens=True).split(stop)[0]
     with pytest.raises(plumb.Error, match="leave no room for a prompt"):
         loaded.complete(prompts=prompts, until=[], max_tokens=32)
+    for ask in (lambda: loaded.complete("the cat", until=["e"], max_tokens=8), lambda: loaded.log_likelihood("the cat"),
+                lambda: loaded.complete(prompts, until="end", max_tokens=8)):
+        with pytest.raises(plumb.Error, match="texts are a list"):
+            ask()
 
 
 def test_a_run_loads_no_library_unless_it_is_named(program, tmp_path, monkeypatch):

@@ -1,7 +1,8 @@
-"""plumb.preflight on twenty small training scripts in the styles that people use: ten healthy ones, and ten with one mistake each."""
+"""plumb.preflight on small training scripts in the styles that people use: ten healthy ones, and twelve with one mistake each."""
 
 import copy
 import functools
+import itertools
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import plumb
 from conftest import same
+from plumb.loops import draw
 
 KINDS, LENGTH = 24, 12
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -180,6 +182,8 @@ def lightning(model, data, mistake=None, **trainer):
 
         def configure_optimizers(self):
             optimizer = torch.optim.AdamW((copy.deepcopy(self.model) if mistake == "other" else self).parameters(), lr=3e-3)
+            if mistake == "list":  # which is none
+                return [optimizer]
             schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=self.trainer.estimated_stepping_batches)
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -264,6 +268,16 @@ def test_a_mistake_is_named(name):
     assert len(alarms) <= 3, found
 
 
+@pytest.mark.parametrize("generator", [None, 3])
+def test_batches_have_the_numbers_that_the_loader_gives_them(generator):
+    own = None if generator is None else torch.Generator().manual_seed(generator)
+    loader = DataLoader(TensorDataset(torch.arange(64)), 4, shuffle=True, generator=own)
+    torch.manual_seed(0)
+    drawn = draw(loader, 5)
+    torch.manual_seed(0)
+    assert same(drawn, list(itertools.islice(loader, 5)))
+
+
 class Counting(torch.optim.SGD):
     """Halves its rate at each step, and saves nothing of that."""
 
@@ -297,6 +311,13 @@ def test_check_of_a_trainer():
     assert checked.planned_rate == 3e-3 and checked.planned_warm_up > 0
 
 
+def test_a_list_of_one_optimizer_of_lightning():
+    torch.manual_seed(0)
+    keywords = lightning(Classifier(), points(), "list")
+    checked = plumb.check(keywords["trainer"], module=keywords["module"], batches=keywords["loader"], budget=20)
+    assert checked.planned_rate == 3e-3 and checked.planned_warm_up == 0
+
+
 def test_what_is_no_loop():
     with pytest.raises(plumb.Error, match="there is no Trainer"):
         plumb.preflight(Classifier())
@@ -305,6 +326,8 @@ def test_what_is_no_loop():
     with pytest.raises(plumb.Error, match="has model=, optimizer=, loss= and loader="):
         plumb.preflight(model=Classifier())
     keywords = plain(Classifier(), points())
+    with pytest.raises(plumb.Error, match="runs of one optimizer\nof several, call plumb.check"):
+        plumb.preflight(**keywords | {"optimizer": [keywords["optimizer"]] * 2})
     with pytest.raises(plumb.Error, match="taken from an iterator"):
         plumb.preflight(**keywords | {"loader": iter(keywords["loader"])})
     with pytest.raises(plumb.Error, match="at least one batch"):

@@ -339,3 +339,29 @@ def test_another_initialization_than_the_models_is_refused(make, name):
     with pytest.raises(plumb.Error, match=f"own initialization gives {name} .*otherwise, or has been trained\npass reset="):
         plumb.probe(model, of_tokens, [torch.arange(20)[None]], seeds=2)
     assert all(torch.equal(before[key], tensor) for key, tensor in model.state_dict().items())
+
+
+class Gated(nn.Module):
+    """Has a module that returns no numbers of floating point."""
+
+    class Sign(nn.Module):
+        def forward(self, x):
+            return x > 0
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.sign = nn.Linear(2, 3), self.Sign()
+
+    def forward(self, x):
+        return self.first(x) * self.sign(x[:, :1])
+
+
+def test_what_returns_no_numbers_has_no_output():
+    found = plumb.probe(Gated(), lambda model, x: model(x).square().mean(), [torch.randn(5, 2)] * 2)
+    assert [row.module for row in found.rows] == ["first", "sign"]
+    assert found["sign"].output is None and found["first"].output is not None and found.notes == []
+
+
+def test_a_lazy_module_is_to_be_called_first():
+    with pytest.raises(plumb.Error, match="weight is not initialized yet\ncall the model once"):
+        plumb.probe(nn.LazyLinear(3), lambda model, x: model(x).mean(), [torch.randn(5, 2)])

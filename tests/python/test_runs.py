@@ -45,6 +45,8 @@ def test_runs_are_found_also_while_they_train(folder):
     assert [(run.name, run.outcome, len(run["step"])) for run in plumb.runs(folder)] == [("b", "diverged", 2), ("a", None, 2)]
     with pytest.raises(plumb.Error, match="config.toml is missing"):
         plumb.Run(folder)
+    with pytest.raises(plumb.Error, match="nothing' is not a directory"):
+        plumb.runs(folder / "nothing")
 
 
 LINES = {

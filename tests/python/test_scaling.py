@@ -122,7 +122,7 @@ def test_depth(power):
     def make(width, depth):
         return Deep(width, depth, lambda depth: depth**power)
 
-    found = plumb.coordinate_check(make, lambda m, x: m(x).square().mean(), [torch.zeros(3, 1)], [2, 4], depths=[2, 4, 8],
+    found = plumb.coordinate_check(make, lambda m, x: m(x).square().mean(), [torch.zeros(3, 1)], iter([2, 4]), depths=[2, 4, 8],
                                    seeds=2)
     row = next(row for row in found["stream"] if row.axis == "depth" and row.of == "output at the start")
     assert (row.exponent.value, row.exponent.error) == (1 + power, 0)  # n layers add 1 each, or 1/n

@@ -51,7 +51,7 @@ def test_every_result_shows_itself(tmp_path):
     assert not re.search(r'(src|href)=|url\(|@import|<script', page)
     assert set(re.findall(r"https?://[^\"' ]+", page)) == {"http://www.w3.org/2000/svg"}
     assert plumb.report(found[0], tmp_path / "one.html").exists()
-    with pytest.raises(plumb.Error, match="a int does not show itself"):
+    with pytest.raises(plumb.Error, match="type int has no form for a page"):
         plumb.report([3], tmp_path / "none.html")
 
 

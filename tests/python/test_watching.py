@@ -169,6 +169,21 @@ def test_callback_of_transformers(tmp_path):
     assert logged[0]["plumb/update_ratio/body"] == logged[0]["plumb/update_ratio"] > 0
 
 
+def test_a_step_that_overflows_is_not_logged_again():
+    """A GradScaler leaves it out, and the Trainer's step ends all the same."""
+    transformers = pytest.importorskip("transformers")
+    model, logged = nn.Linear(3, 1), []
+    optimizer, state = torch.optim.SGD(model.parameters(), lr=0.1), transformers.TrainerState()
+    callback = plumb.transformers_callback(log=logged.append)
+    callback.on_train_begin(None, state, None, model=model, optimizer=optimizer)
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    for _ in range(2):
+        callback.on_step_end(None, state, None)
+    callback.on_train_end(None, state, None)
+    assert len(logged) == len(state.log_history) == 1
+
+
 def test_callback_of_lightning(tmp_path):
     lightning = pytest.importorskip("lightning.pytorch")
     from lightning.pytorch.loggers import CSVLogger
