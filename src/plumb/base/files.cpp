@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/stat.h>
+#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -314,6 +315,19 @@ fs::path temporary_beside(const fs::path& path) {
   if (::getrandom(&number, sizeof number, 0) != sizeof number) throw Error("the system has no random numbers");
   fs::path name = path.has_filename() ? path : path.parent_path();
   return name.concat(fmt::format("{}{:016x}", kTemporary, number));
+}
+
+ScratchDirectory::ScratchDirectory() {
+  std::string name = (fs::temp_directory_path() / "plumb-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw Error(fmt::format("{}: no directory can be made there", fs::temp_directory_path().string()),
+                "set TMPDIR to a directory that can be written");
+  path_ = name;
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 void write_file_atomic(const fs::path& path, const std::function<void(std::ostream&)>& write) {

@@ -1,7 +1,6 @@
 #include "plumb/interop/import.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <limits>
 #include <memory>
@@ -39,21 +38,10 @@ std::string imported_task(const ModelConfig& config) {
 /// The marks of the tokenizer in a folder, by which data that its model can be fine-tuned on are recognized
 /// (run/data_fingerprint.h). Data directories store tokenizers as Tokenizer::save writes them.
 Json marks_of_tokenizer(const fs::path& folder) {
-  std::string name = (fs::temp_directory_path() / "plumb-tokenizer-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr)
-    throw Error(fmt::format("{}: no directory can be made there", fs::temp_directory_path().string()),
-                "set TMPDIR to a directory that can be written");
-  const fs::path scratch = name;
-  Json marks;
-  try {
-    Tokenizer::from_file(folder).save(scratch / "tokenizer.model");
-    marks["tokenizer.model"] = described_json(mark_of(scratch / "tokenizer.model"));
-  } catch (...) {
-    fs::remove_all(scratch);
-    throw;
-  }
-  fs::remove_all(scratch);
-  return marks;
+  const ScratchDirectory scratch;
+  const fs::path model = scratch.path() / "tokenizer.model";
+  Tokenizer::from_file(folder).save(model);
+  return {{"tokenizer.model", described_json(mark_of(model))}};
 }
 
 /// Writes data.json of the run in `directory`, with the marks of its tokenizer.
