@@ -46,7 +46,7 @@ TEST_F(CheckVerb, AModerateRateTrainsAsResultAndPageSay) {
   const std::string page = read_file(*folder_ / "checked/report.html");
   EXPECT_CONTAINS(page, "Loss against learning rate");
   EXPECT_CONTAINS(page, R"("subject":"check")");
-  EXPECT_CONTAINS(page, R"(,"Cost: )");  // as a sentence
+  EXPECT_CONTAINS(page, R"(,"Cost: )");                    // as a sentence
   EXPECT_EQ(check("0.004", {"--out", "data"}).status, 1);  // holds something else
 }
 

@@ -155,8 +155,8 @@ TEST(Svg, OfEveryFigureOfAStudy) {
 }
 
 TEST(FigureSvg, ANoteInTheLegendHasItsPlace) {
-  for (const auto& [values, note] : {std::pair<std::string, std::string>{"[null, null]", "no finite value"},
-                                     {"[2, null]", "diverged"}}) {
+  for (const auto& [values, note] :
+       {std::pair<std::string, std::string>{"[null, null]", "no finite value"}, {"[2, null]", "diverged"}}) {
     const std::string svg = drawn("line", R"([{"name": "first", "x": [0, 1], "y": )" + values +
                                               R"(}, {"name": "second", "x": [0, 1], "y": [1, 2]}])");
     const double first = numbers_in(svg, "<text x=\"[^\"]*\"[^>]*>first \\(" + note + "\\)<")[0];
