@@ -114,7 +114,6 @@ set(PLUMB_PUBLIC_HEADERS
   decode/sampling.h
   decode/translate.h
   metrics/bleu.h
-  metrics/bleu_interval.h
   metrics/chrf.h
   metrics/corpus_metric.h
   metrics/resampling.h

@@ -178,10 +178,6 @@ void add_whole(const Spectrum& spectrum, Results& page) {
   table.row("trace", spectrum.trace.mean, spectrum.trace.error.value_or(std::nan("")));
   table.row("Frobenius norm", spectrum.frobenius.mean, spectrum.frobenius.error.value_or(std::nan("")));
   page.tables.push_back(table);
-  Table quantiles{
-      "quantiles", "Quantiles", "The value below which this share of the eigenvalues lies.", {"share", "value"}};
-  for (const auto& [share, value] : spectrum.quantiles) quantiles.row(share, value);
-  page.tables.push_back(quantiles);
 }
 
 void add_blocks(const std::vector<BlockSpectrum>& blocks, Results& page) {

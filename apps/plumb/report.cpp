@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 struct ReportArguments {
   std::vector<std::string> places;
-  std::string out, csv, svg;
+  std::string out, csv, svg, pdf;
   FigureChoice choice;
 };
 
@@ -48,12 +48,16 @@ void report(const ReportArguments& arguments) {
                        : alone && fs::exists(first / "study.toml") ? report_unfinished_study(first)
                                                                    : report_on_runs(arguments.places);
   const fs::path page = arguments.out.empty() ? first / "report.html" : fs::path(arguments.out);
+  const std::string html = render_report(results);
   if (arguments.out.empty()) {
-    write_file_atomic(page, render_report(results));  // in a directory that may be somebody else's
+    write_file_atomic(page, html);  // in a directory that may be somebody else's
   } else {
-    write_output_file(page, render_report(results));
+    write_output_file(page, html);
   }
-  if (fs::is_regular_file(page)) print(page.string() + '\n');  // not below a page in standard output
+  if (!arguments.pdf.empty()) write_output_file(arguments.pdf, printed_report(html));
+  for (const fs::path& file : {page, fs::path(arguments.pdf)}) {
+    if (fs::is_regular_file(file)) print(file.string() + '\n');  // not below what is in standard output
+  }
   if (!arguments.csv.empty())
     print(fmt::format("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv, arguments.choice)));
   if (!arguments.svg.empty())
@@ -72,6 +76,10 @@ void add_report(CLI::App& app, Globals& globals) {
       ->type_name("DIR")
       ->required();
   verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory)")->type_name("FILE");
+  verb->add_option("--pdf", arguments->pdf,
+                   "Also print the page to this file with an installed Chromium (chromium, chromium-browser or "
+                   "google-chrome in PATH)")
+      ->type_name("FILE");
   verb->add_option("--csv", arguments->csv,
                    "Directory for every table and every figure's data as CSV, besides the page")
       ->type_name("DIR");

@@ -142,8 +142,7 @@ MetricScores score_systems(const ChosenMetric& chosen, const std::vector<Sentenc
 
   MetricScores scores{.key = chosen.key,
                       .name = metric.name,
-                      .signature = metric_signature(metric, references.size(), resampling_signature(arguments, seed)),
-                      .lower_is_better = metric.lower_is_better};
+                      .signature = metric_signature(metric, references.size(), resampling_signature(arguments, seed))};
   for (size_t i = 0; i < counts.size(); ++i) {
     const std::vector<int64_t> sums = counts[i].sum();
     SystemScore& system = scores.systems.emplace_back();

@@ -55,8 +55,7 @@ std::string table_of_metric(const ScoreReport& report, const MetricScores& metri
     if (intervals) row.push_back(interval_cell(system.comparison->interval));
     row.push_back(fmt::format("{:.4f}", system.comparison->p_value));
   }
-  return fmt::format("{}|{}{}\n", metric.name, metric.signature, metric.lower_is_better ? " (lower is better)" : "") +
-         aligned(rows, 1);
+  return fmt::format("{}|{}\n", metric.name, metric.signature) + aligned(rows, 1);
 }
 
 std::string description_of_test(const ScoreReport& report) {
@@ -143,10 +142,7 @@ Json document(const ScoreReport& report) {
   for (const MetricScores& metric : report.metrics) add_first_system(result, metric);
   result["metrics"] = Json::array();
   for (const MetricScores& metric : report.metrics) {
-    result["metrics"].push_back({{"metric", metric.key},
-                                 {"name", metric.name},
-                                 {"signature", metric.signature},
-                                 {"lower_is_better", metric.lower_is_better}});
+    result["metrics"].push_back({{"metric", metric.key}, {"name", metric.name}, {"signature", metric.signature}});
   }
   if (!report.paired.empty()) result["paired"] = report.paired;
   if (report.samples) result["samples"] = *report.samples;

@@ -38,7 +38,6 @@ struct MetricScores {
   std::string key;   // "bleu", "chrf"
   std::string name;  // "BLEU", "chrF2++"
   std::string signature;
-  bool lower_is_better = false;
   std::vector<SystemScore> systems;
 };
 

@@ -2,12 +2,9 @@
 
 import copy
 import difflib
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from os import PathLike
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -25,7 +22,6 @@ from .results import as_table, some
 ROUNDING = 1e-10
 _EPSILONS = 8
 
-Dump: TypeAlias = Mapping[str, Tensor] | str | PathLike[str]
 _Key: TypeAlias = tuple[str, int]  # module, call
 
 
@@ -99,7 +95,7 @@ class Difference:
         return "\n".join([*lines, *self.notes])
 
 
-def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, Any], Tensor] | None = None, *,
+def diff(first: Module, second: Module | Mapping[str, Tensor], batch: Any, loss: Callable[[Any, Any], Tensor] | None = None, *,
          call: Callable[[Any, Any], object] | None = None, map: Mapping[str, str] | Callable[[str], str] | None = None,
          dtype: torch.dtype | None = torch.float64, tolerance: float | None = None) -> Difference:
     """Computes two modules on the same batch, on the CPU and in evaluation mode, and compares them.
@@ -108,8 +104,7 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
     through the layers, and one does not hide the next. What may differ is the rounding of the lowest precision in which the
     module computes, in either model, or in which one of them stores its weights.
 
-    second: a module, or the outputs of modules by name: tensors, a file .safetensors of them, or the .json of transformers'
-        model_addition_debugger_context(…, use_repr=False).
+    second: a module, or the outputs of modules by name, as tensors that were computed elsewhere.
     loss: loss(model, batch), a number with its graph, for gradients as well.
     call: call(model, batch); without it, model(batch), or model(**batch) for a dict.
     map: from names of the first (of parameters and modules) to those of the second, where they differ: a dict or a function.
@@ -126,7 +121,10 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
     call = call or (lambda model, inputs: model(**inputs) if isinstance(inputs, dict) else model(inputs))
     batch = _converted(batch, dtype)
     one = _trace(first, batch, call, loss, dtype)
-    other = _trace(second, batch, call, loss, dtype) if isinstance(second, Module) else _dumped(second)
+    if isinstance(second, Module):
+        other = _trace(second, batch, call, loss, dtype)
+    else:
+        other = _Trace(returned={(name, 1): [tensor.detach().cpu()] for name, tensor in second.items()})
     rename = _matched(one, other, given)
     parameters = _compare(one.tensors, other.tensors, rename) if other.tensors else []
     epsilons: dict[str, float] = {}  # of weights that one model has rounded, by module
@@ -169,7 +167,7 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
 
 @dataclass
 class _Trace:
-    """Of a run, or of a dump, which has outputs alone."""
+    """Of a run; of stored outputs, these alone."""
 
     model: Module = field(default_factory=Module)
     tensors: dict[str, Tensor] = field(default_factory=dict)  # parameters and buffers
@@ -305,7 +303,7 @@ def _follow(model: Module, other: _Trace, batch: Any, call: Callable[[Any, Any],
         if theirs is None or not mine:
             return None
         if not other.read:
-            mine = mine[:1]  # of a dump
+            mine = mine[:1]  # of which outputs are stored
         return put(output, theirs) if compare(name, name, True, mine, theirs) else None
 
     with hooked(model.named_modules(), begun, finished), torch.no_grad():
@@ -317,39 +315,6 @@ def _stored(first: Tensor, second: Tensor) -> bool:
     return first.is_floating_point() and second.is_floating_point() and any(
         torch.equal(first.to(dtype).to(second.dtype), second) or torch.equal(second.to(dtype).to(first.dtype), first)
         for dtype in (torch.bfloat16, torch.float16, torch.float32))
-
-
-def _dumped(dump: Dump) -> _Trace:
-    """Outputs by module, of a dict or a file."""
-    if isinstance(dump, Mapping):
-        return _Trace(returned={(name, 1): [tensor.detach().cpu()] for name, tensor in dump.items()})
-    path = Path(dump)
-    if path.suffix != ".json":
-        import safetensors.torch
-
-        return _dumped(safetensors.torch.load_file(path))
-    trace = _Trace()
-
-    def tensor_of(value: Any) -> Tensor | None:
-        if isinstance(value, dict) and "shape" in value and "value" in value:
-            if isinstance(value["value"], str):
-                import safetensors.torch
-
-                return safetensors.torch.load_file(path.parent / value["value"])["data"]
-            return None  # an excerpt in words
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        return next((found for one in inner if (found := tensor_of(one)) is not None), None)
-
-    def visit(node: Any, name: str) -> None:
-        for child in node.get("children", ()):
-            visit(child, child["module_path"].partition(".")[2])
-        if (found := tensor_of(node.get("outputs"))) is not None:
-            trace.returned[name, 1 + sum(one == name for one, _ in trace.returned)] = [found]
-
-    visit(json.loads(path.read_text()), "")
-    if not trace.returned:
-        raise Error(f"{path} has no tensors in full\nwrite it with model_addition_debugger_context(model, use_repr=False)")
-    return trace
 
 
 def _matched(one: _Trace, other: _Trace, given: Callable[[str], str]) -> Callable[[str], str]:

@@ -43,7 +43,10 @@ TEST_F(CheckVerb, AModerateRateTrainsAsResultAndPageSay) {
   EXPECT_EQ(result["trials"][0]["outcome"], "trains");
   EXPECT_EQ(result["trials"][0]["learning_rate"], 0.004);
   EXPECT_EQ(read_json(*folder_ / "checked/check.json")["schema"], "plumb.check/1");
-  EXPECT_CONTAINS(read_file(*folder_ / "checked/report.html"), "Loss against learning rate");
+  const std::string page = read_file(*folder_ / "checked/report.html");
+  EXPECT_CONTAINS(page, "Loss against learning rate");
+  EXPECT_CONTAINS(page, R"("subject":"check")");
+  EXPECT_CONTAINS(page, R"(,"Cost: )");                    // as a sentence
   EXPECT_EQ(check("0.004", {"--out", "data"}).status, 1);  // holds something else
 }
 

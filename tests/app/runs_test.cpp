@@ -128,6 +128,21 @@ TEST_F(RunVerbs, ReportsToStandardOutput) {
   EXPECT_LE(page.size() - page.rfind(end), end.size() + 1) << "something follows the page";
 }
 
+TEST_F(RunVerbs, ReportsAsPdf) {
+  const std::string command = R"(PATH=/nowhere; export PATH; exec "$0" report runs --out p.html --pdf p.pdf)";
+  const Finished alone = test::Process("/bin/sh", {"-c", command, test::plumb_program()}, folder_->path()).wait();
+  EXPECT_EQ(alone.status, 1);
+  EXPECT_CONTAINS(alone.errors, "hint: install chromium");
+  EXPECT_FALSE(fs::exists(*folder_ / "p.pdf"));
+  const Finished done = plumb({"report", "runs", "--out", "p.html", "--pdf", "p.pdf"});
+  if (done.errors.find("no Chromium is installed") != std::string::npos) GTEST_SKIP() << done.errors;
+  EXPECT_EQ(test::succeeded(done).output, "p.html\np.pdf\n");
+  const std::string pdf = read("p.pdf");
+  EXPECT_TRUE(pdf.starts_with("%PDF-"));
+  EXPECT_CONTAINS(pdf.substr(pdf.size() - 10), "%%EOF");
+  EXPECT_CONTAINS(pdf, "/MediaBox [0 0 59");  // A4, not Letter
+}
+
 TEST_F(RunVerbs, ReportsAStudyWhereverItIsWritten) {
   fs::create_directories(*folder_ / "study");
   fs::copy(test::source_directory() / "tests/report/sample_results.json", *folder_ / "study" / "results.json");

@@ -55,6 +55,17 @@ TEST(Files, WritesAtomicallyAndMakesTheDirectory) {
   EXPECT_EQ(entries(path.parent_path()), 1U);
 }
 
+TEST(Files, AScratchDirectoryGoesWithWhatIsInIt) {
+  fs::path path;
+  {
+    const ScratchDirectory scratch;
+    path = scratch.path();
+    write_file_atomic(path / "inner" / "file", "text");
+    EXPECT_TRUE(fs::exists(path / "inner" / "file"));
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
 TEST(Files, AFailedWriteLeavesTheOldFileAndNothingElse) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";

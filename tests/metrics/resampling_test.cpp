@@ -9,7 +9,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
-#include "plumb/metrics/bleu_interval.h"
+#include "plumb/metrics/bleu.h"
 
 namespace plumb {
 namespace {

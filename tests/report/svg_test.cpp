@@ -155,10 +155,14 @@ TEST(Svg, OfEveryFigureOfAStudy) {
 }
 
 TEST(FigureSvg, ANoteInTheLegendHasItsPlace) {
-  const std::string svg = drawn("line", R"([{"name": "first", "x": [0, 1], "y": [null, null]},
-                                            {"name": "second", "x": [0, 1], "y": [1, 2]}])");
-  const double first = numbers_in(svg, "<text x=\"[^\"]*\"[^>]*>first \\(no finite value\\)")[0];
-  EXPECT_GE(numbers_in(svg, "<text x=\"[^\"]*\"[^>]*>second<")[0] - first, 7 * 23 + 52);  // letters, and the swatch
+  for (const auto& [values, note] :
+       {std::pair<std::string, std::string>{"[null, null]", "no finite value"}, {"[2, null]", "diverged"}}) {
+    const std::string svg = drawn("line", R"([{"name": "first", "x": [0, 1], "y": )" + values +
+                                              R"(}, {"name": "second", "x": [0, 1], "y": [1, 2]}])");
+    const double first = numbers_in(svg, "<text x=\"[^\"]*\"[^>]*>first \\(" + note + "\\)<")[0];
+    const double second = numbers_in(svg, "<text x=\"[^\"]*\"[^>]*>second<")[0];
+    EXPECT_EQ(second - first, 52 + 7 * static_cast<double>(note.size() + 8)) << "swatch and gap, then the letters";
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/stat.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -306,6 +307,19 @@ std::string file_stamp(const fs::path& path) {
 fs::path temporary_beside(const fs::path& path) {
   fs::path name = path.has_filename() ? path : path.parent_path();
   return name.concat(kTemporary).concat(random_token().substr(0, kTemporaryDigits));
+}
+
+ScratchDirectory::ScratchDirectory() {
+  std::string name = (fs::temp_directory_path() / "plumb-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw Error(fmt::format("{}: no directory can be made there", fs::temp_directory_path().string()),
+                "set TMPDIR to a directory that can be written");
+  path_ = name;
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 void write_file_atomic(const fs::path& path, const std::function<void(std::ostream&)>& write) {

@@ -13,6 +13,21 @@ namespace plumb {
 /// NAME.plumb-tmp-0123456789abcdef.
 std::filesystem::path temporary_beside(const std::filesystem::path& path);
 
+/// A new directory for files that nobody keeps, in TMPDIR or else /tmp; it goes with the object.
+class ScratchDirectory {
+ public:
+  /// Throws Error if it cannot be made.
+  ScratchDirectory();
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 /// Changes whenever somebody writes into a file or replaces it; empty if there is no file.
 std::string file_stamp(const std::filesystem::path& path);
 

@@ -113,10 +113,14 @@ Table trials_table(const CheckResult& result) {
 Json check_report(const CheckResult& result, const std::string& about) {
   Results results{.title = "Will it train?",
                   .subtitle = about,
-                  .summary = {result.checked + ".", result.answer},
+                  .summary = {as_sentence(result.checked), as_sentence(result.answer)},
                   .figures = {losses_by_rate(result), losses_by_step(result)},
-                  .tables = {alarms_table(result), trials_table(result)}};
-  for (const Line& line : lines_of(result)) results.summary.push_back(line.name + ": " + line.text + ".");
+                  .tables = {alarms_table(result), trials_table(result)},
+                  .subject = "check"};
+  for (const Line& line : lines_of(result)) results.summary.push_back(as_sentence(line.name + ": " + line.text));
+  const bool tried =
+      std::any_of(result.trials.begin(), result.trials.end(), [](const Trial& trial) { return !trial.losses.empty(); });
+  if (!tried) results.figures.clear();
   std::erase_if(results.tables, [](const Table& table) { return table.rows.empty(); });
   return results.to_json();
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plumb/metrics/corpus_metric.h"
+#include "plumb/metrics/resampling.h"
 
 namespace plumb {
 
@@ -38,6 +39,21 @@ struct BleuScore {
 /// Throws Error on unequal lengths, no sentences, no references, or what `bleu_metric` rejects.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references, const BleuOptions& options = {});
+
+/// BLEU of a corpus, and its 95% bootstrap interval.
+struct BleuWithInterval {
+  double score = 0;         // of the corpus itself, 0 … 100
+  SampleInterval interval;  // of resampled corpora; its mean is near the score, not equal to it
+  std::string signature;    // with the number of samples and the seed
+};
+
+/// BLEU with its interval: each sentence is counted once, and the resampled corpora are scored from the counts. With
+/// 1,000 samples of 2,000 sentences this takes little longer than BLEU alone. The interval reflects only the choice of
+/// sentences for a given model, not the variation of BLEU between training runs. Throws Error on fewer than two
+/// sentences, and as `corpus_bleu` and `bootstrap_scores` do.
+BleuWithInterval bleu_with_interval(const std::vector<std::string>& hypotheses,
+                                    const std::vector<std::vector<std::string>>& references,
+                                    const BleuOptions& options = {}, const Resampling& resampling = {});
 
 /// BLEU as a metric over sentence counts: words of the hypothesis, length of the reference, N numbers of matches, N
 /// numbers of n-grams. Throws Error on an unknown tokenizer or smoothing, an order below 1, and a smoothing value that

@@ -8,12 +8,82 @@
 
 #include "plumb/base/text.h"
 #include "plumb/base/utf8.h"
-#include "plumb/metrics/mteval_rules.h"
-#include "plumb/metrics/substitution.h"
 #include "plumb/metrics/unicode.h"
 
 namespace plumb {
 namespace {
+
+/// s/(X)/ $1 /g
+template <typename String, typename Predicate>
+String space_around(const String& text, Predicate is_x) {
+  String spaced;
+  spaced.reserve(2 * text.size());
+  for (const auto c : text) {
+    if (is_x(c)) {
+      spaced += ' ';
+      spaced += c;
+      spaced += ' ';
+    } else {
+      spaced += c;
+    }
+  }
+  return spaced;
+}
+
+/// The side of a pair (X)(Y) that becomes a separate word.
+enum class Detach { first, second };
+
+/// s/(X)(Y)/ $1 $2/g or s/(X)(Y)/$1 $2 /g. As in any global substitution, matches do not overlap; this affects "..",
+/// and is part of the definition.
+template <typename String, typename IsX, typename IsY>
+String space_pairs(const String& text, IsX is_x, IsY is_y, Detach detach) {
+  String spaced;
+  spaced.reserve(2 * text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i + 1 == text.size() || !is_x(text[i]) || !is_y(text[i + 1])) {
+      spaced += text[i];
+      continue;
+    }
+    if (detach == Detach::first) spaced += ' ';
+    spaced += text[i];
+    spaced += ' ';
+    spaced += text[++i];
+    if (detach == Detach::second) spaced += ' ';
+  }
+  return spaced;
+}
+
+// The rules of NIST's mteval-v13a.pl for Western languages. All concern ASCII, so they operate on bytes: no byte of a
+// longer UTF-8 sequence is ASCII.
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_not_digit(char c) { return !is_digit(c); }
+bool is_period_or_comma(char c) { return c == '.' || c == ','; }
+bool is_dash(char c) { return c == '-'; }
+
+// ASCII punctuation and the space, except the apostrophe and . , - which have their own rules.
+bool is_separator(char c) {
+  return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
+         (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+// In this order: "&amp;lt;" becomes "<".
+void replace_entities(std::string& text) {
+  replace_all(text, "&quot;", "\"");
+  replace_all(text, "&amp;", "&");
+  replace_all(text, "&lt;", "<");
+  replace_all(text, "&gt;", ">");
+}
+
+// Puts spaces around ASCII punctuation except ' , - and .
+std::string separate_marks(const std::string& text) { return space_around(text, is_separator); }
+
+// Puts spaces around periods and commas unless there are digits on both sides, and around a dash after a digit.
+std::string separate_periods_commas_and_dashes(std::string text) {
+  text = space_pairs(text, is_not_digit, is_period_or_comma, Detach::second);
+  text = space_pairs(text, is_period_or_comma, is_not_digit, Detach::first);
+  return space_pairs(text, is_digit, is_dash, Detach::second);
+}
 
 bool has_category(char32_t c, uint32_t mask) { return (U_GET_GC_MASK(static_cast<UChar32>(c)) & mask) != 0; }
 bool is_punctuation(char32_t c) { return has_category(c, U_GC_P_MASK); }

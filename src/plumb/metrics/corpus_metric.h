@@ -33,10 +33,9 @@ class SentenceCounts {
 /// One metric with its options fixed; `bleu_metric` and `chrf_metric` make it. Both functions may be
 /// called from several threads at once.
 struct CorpusMetric {
-  std::string name;              // "BLEU", "chrF2++"
-  std::string settings;          // the options in the signature: "case:mixed|eff:no|tok:13a|smooth:exp"
-  bool lower_is_better = false;  // an error rate
-  size_t width = 0;              // counts per sentence
+  std::string name;      // "BLEU", "chrF2++"
+  std::string settings;  // the options in the signature: "case:mixed|eff:no|tok:13a|smooth:exp"
+  size_t width = 0;      // counts per sentence
 
   /// Writes the `width` counts of one sentence; there is at least one reference. Text is detokenized UTF-8.
   std::function<void(std::string_view hypothesis, std::span<const std::string_view> references,

@@ -1,14 +1,21 @@
 #include "plumb/report/html.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
+#include "plumb/base/process.h"
+#include "plumb/base/text.h"
 #include "plumb/report/template.h"
 
 namespace plumb {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kSchema = "plumb.study/1";
@@ -42,6 +49,19 @@ void require_schema(const Json& results, const std::string& origin = "") {
   }
 }
 
+/// The first browser in PATH that prints pages without a window.
+std::string installed_browser() {
+  const char* path = std::getenv("PATH");
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    for (const std::string& folder : split(path == nullptr ? "" : path, ':')) {
+      const std::string program = fs::path(folder) / name;
+      if (!folder.empty() && ::access(program.c_str(), X_OK) == 0) return program;
+    }
+  }
+  throw Error("no Chromium is installed, which prints the page",
+              "install chromium or google-chrome, or print the page from another browser");
+}
+
 }  // namespace
 
 std::string render_report(const Json& results) {
@@ -63,9 +83,30 @@ std::string render_report(const Json& results) {
   return html;
 }
 
-Json read_results(const std::filesystem::path& directory) {
-  const std::filesystem::path source = directory / "results.json";
-  if (!std::filesystem::exists(source)) {
+std::string printed_report(const std::string& page) {
+  const ScratchDirectory scratch;
+  const fs::path source = scratch.path() / "report.html", printed = scratch.path() / "report.pdf";
+  std::vector<std::string> command = {installed_browser(),
+                                      "--headless",
+                                      "--disable-gpu",
+                                      "--no-first-run",
+                                      "--no-pdf-header-footer",
+                                      "--user-data-dir=" + (scratch.path() / "profile").string(),
+                                      "--print-to-pdf=" + printed.string(),
+                                      "file://" + source.string()};
+  if (::geteuid() == 0) command.insert(command.begin() + 1, "--no-sandbox");  // root has none
+  write_file_atomic(source, page);
+  const int status = run_process(command, {.output = "/dev/null", .errors = (scratch.path() / "errors").string()});
+  std::string pdf = fs::exists(printed) ? read_file(printed) : "";
+  if (status != 0 || !pdf.starts_with("%PDF-"))
+    throw Error(fmt::format("{} did not print the page (exit status {})", command.front(), status),
+                "a browser from snap reads nothing in /tmp: set TMPDIR to a directory in your home");
+  return pdf;
+}
+
+Json read_results(const fs::path& directory) {
+  const fs::path source = directory / "results.json";
+  if (!fs::exists(source)) {
     throw Error(fmt::format("{}: no such file", source.string()), "create the results with `plumb study` first");
   }
   Json results = read_json(source);
@@ -73,7 +114,7 @@ Json read_results(const std::filesystem::path& directory) {
   return results;
 }
 
-void write_report(const std::filesystem::path& directory) {
+void write_report(const fs::path& directory) {
   write_file_atomic(directory / "report.html", render_report(read_results(directory)));
 }
 

@@ -12,6 +12,10 @@ namespace plumb {
 /// if `results` has another schema.
 std::string render_report(const Json& results);
 
+/// A page that `render_report` made, as PDF: the Chromium in PATH prints it. Throws Error if there is none, or if it
+/// fails.
+std::string printed_report(const std::string& page);
+
 /// DIRECTORY/results.json. Throws Error if the results are missing, are not valid JSON or have another schema.
 Json read_results(const std::filesystem::path& directory);
 

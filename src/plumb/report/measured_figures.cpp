@@ -101,9 +101,8 @@ Figure logit_change_figure(const std::string& optimizer, const OfArms<FirstStepR
   Figure figure{"first_step_logits_" + optimizer,
                 fmt::format("What the first step of {} does to the logits, by layer", optimizer),
                 fmt::format("Root mean square of the derivative of the logits, without their mean over the classes, "
-                            "with respect to the learning rate when the parameters of one layer move. Solid: decoder; "
-                            "dashed: encoder; {}.",
-                            seeds_in_words(seeds)),
+                            "with respect to the learning rate when the parameters of one layer move. {}{}.",
+                            reports.contains("") ? "" : "Solid: decoder; dashed: encoder; ", seeds_in_words(seeds)),
                 "line",
                 {"layer"},
                 {"change of the logits per unit of learning rate", true}};

@@ -25,15 +25,14 @@ Json numbers_json(const std::vector<double>& numbers) {
   return json;
 }
 
-/// "one seed has no interval" → "One seed has no interval."
-std::string as_sentence(std::string reason) {
-  if (reason.empty()) return reason;
-  reason.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(reason.front())));
-  if (reason.back() != '.') reason += '.';
-  return reason;
-}
-
 }  // namespace
+
+std::string as_sentence(std::string text) {
+  if (text.empty()) return text;
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  if (text.back() != '.') text += '.';
+  return text;
+}
 
 std::vector<std::string> name_parts(const std::string& name) {
   std::vector<std::string> parts(1);

@@ -34,6 +34,9 @@ std::string with_interval(const Interval& interval, int digits = 3);
 /// Post-LN".
 std::string with_intervals(const std::vector<std::pair<std::string, Interval>>& named, int digits = 3);
 
+/// "One seed has no interval." for "one seed has no interval".
+std::string as_sentence(std::string text);
+
 /// "3 seeds, 95% intervals"; "one seed, no interval".
 std::string seeds_in_words(int64_t seeds);
 

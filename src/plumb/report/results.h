@@ -26,7 +26,7 @@ struct Results {
   std::vector<Figure> figures{};
   std::vector<Table> tables{};
   Json measurements{};    // of a study, by part; null: of no study
-  std::string subject{};  // "measurement", "training runs", "runs"; empty: a study
+  std::string subject{};  // "check", "measurement", "training runs", "runs"; empty: a study
 
   /// A document of the schema plumb.study/1 (docs/formats/results.md), dated now.
   [[nodiscard]] Json to_json() const;

@@ -19,7 +19,6 @@ namespace {
 constexpr std::array<const char*, 3> kDashes = {"6 4", "2 3", "9 3 2 3"};
 constexpr double kWidth = 600, kPlotHeight = 300, kRow = 18;
 constexpr size_t kMostMarked = 30;  // lines of more points have no markers
-constexpr std::string_view kNoValue = " (no finite value)";
 
 double width_of(std::string_view text) {
   constexpr double kLetter = 7;  // on average, at 12 pixels
@@ -43,7 +42,7 @@ class Drawing {
     size_t shape = 0;
     std::vector<Place> places;
     std::vector<size_t> hollow;
-    bool ended = false, empty = true, companion = false;
+    bool ended = false, companion = false;
     size_t length = 0;
   };
 
@@ -54,10 +53,10 @@ class Drawing {
   [[nodiscard]] static std::optional<double> number(const Json& list, size_t i) {
     return i < list.size() && list[i].is_number() ? std::optional(list[i].get<double>()) : std::nullopt;
   }
-  static bool has_value(const Json& y) {
-    return std::any_of(y.begin(), y.end(), [](const Json& v) { return !v.is_null(); });
+  static bool ends(const Json& y) {
+    return std::any_of(y.begin(), y.end(), [](const Json& v) { return !v.is_null(); }) && y.back().is_null();
   }
-  static bool ends(const Json& y) { return has_value(y) && y.back().is_null(); }
+  [[nodiscard]] std::string legend_name(const Json& series) const;
   [[nodiscard]] std::optional<double> vertical(std::optional<double> value) const {
     const std::optional<double> share = value ? y_->at(*value) : std::nullopt;
     return share ? std::optional(top_ + (1 - *share) * kPlotHeight) : std::nullopt;
@@ -89,9 +88,7 @@ Drawing::Drawing(const Json& figure, const std::vector<std::string>& groups)
   double x = 0;
   if (figure.at("series").size() > 1 || kind_ != "bar") {
     for (const Json& series : figure.at("series")) {
-      const Json& y = series.at("y");
-      const double note = ends(y) ? width_of(text_of("ended")) + 60 : has_value(y) ? 0 : width_of(kNoValue);
-      const double width = 52 + width_of(series.value("name", "")) + note;
+      const double width = 52 + width_of(legend_name(series));
       const bool apart = !series.value("companion", false);
       if (apart && x > 0 && x + width > kWidth) x = 0, top_ += kRow;
       keys_.emplace_back(x, top_);
@@ -100,6 +97,15 @@ Drawing::Drawing(const Json& figure, const std::vector<std::string>& groups)
     top_ += kRow + 8;
   }
   read_curves(groups);
+}
+
+/// "Post-LN (diverged)"
+std::string Drawing::legend_name(const Json& series) const {
+  const Json& y = series.at("y");
+  const std::string name = series.value("name", ""), ended = text_of("ended");
+  if (std::none_of(y.begin(), y.end(), [&](const Json& v) { return v.is_number() && y_->at(v.get<double>()); }))
+    return name + " (no finite value)";
+  return kind_ == "line" && ends(y) ? fmt::format("{} ({})", name, ended.empty() ? "diverged" : ended) : name;
 }
 
 void Drawing::read_categories() {
@@ -167,7 +173,7 @@ void Drawing::read_curves(const std::vector<std::string>& groups) {
   for (const Json& series : all) {
     const auto [color, style] = look(series);
     const size_t k = seen[{color, style}]++;
-    Curve one{series.value("name", ""), group_shade(color, k, sizes[{color, style}]), style, ""};
+    Curve one{legend_name(series), group_shade(color, k, sizes[{color, style}]), style, ""};
     if (style == "dashed") one.dash = kDashes[k % kDashes.size()];
     one.shape = color + k;
     one.length = series.at("y").size();
@@ -186,10 +192,8 @@ void Drawing::read_curves(const std::vector<std::string>& groups) {
         share = x_->at(static_cast<double>(found - categories_.begin()));
       }
       if (!share) continue;
-      const std::optional<double> y = vertical(number(series.at("y"), i));
-      one.empty &= !y;
-      one.places.push_back(
-          {i, left_ + *share * (right() - left_), y, vertical(number(low, i)), vertical(number(high, i))});
+      one.places.push_back({i, left_ + *share * (right() - left_), vertical(number(series.at("y"), i)),
+                            vertical(number(low, i)), vertical(number(high, i))});
     }
     curves_.push_back(std::move(one));
   }
@@ -294,9 +298,7 @@ std::string Drawing::legend() const {
     const auto [x, y] = keys_[i];
     const Curve& one = curves_[i];
     if (one.companion) continue;
-    const std::string ended = text_of("ended").empty() ? "diverged" : text_of("ended");
-    const std::string note = one.empty ? std::string(kNoValue) : one.ended ? fmt::format(" ({})", ended) : "";
-    text += swatch(one, x, y + 5) + svg_text(x + 34, y + 9, "start", one.name + note, kSvgText);
+    text += swatch(one, x, y + 5) + svg_text(x + 34, y + 9, "start", one.name, kSvgText);
   }
   return text;
 }

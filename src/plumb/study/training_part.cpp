@@ -13,7 +13,7 @@
 #include "plumb/base/text.h"
 #include "plumb/decode/beam_search.h"
 #include "plumb/decode/translate.h"
-#include "plumb/metrics/bleu_interval.h"
+#include "plumb/metrics/bleu.h"
 #include "plumb/report/display_name.h"
 #include "plumb/study/training_arms.h"
 

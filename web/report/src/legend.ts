@@ -6,11 +6,8 @@ import type { DrawnSeries, Look, View } from "./plot";
 const MARKERS: Record<string, string> = {
   circle: '<circle cx="13" cy="6" r="3.6"/>',
   rect: '<rect x="9.6" y="2.6" width="6.8" height="6.8"/>',
-  roundRect: '<rect x="9.6" y="2.6" width="6.8" height="6.8" rx="2"/>',
   diamond: '<path d="M13 1.4 17.4 6 13 10.6 8.6 6Z"/>',
   triangle: '<path d="M13 1.8 17.4 9.8H8.6Z"/>',
-  pin: '<path d="M13 11 9.6 5.4a3.6 3.6 0 1 1 6.8 0Z"/>',
-  arrow: '<path d="M13 1.2 17 10.8 13 8.4 9 10.8Z"/>',
 };
 
 /** A small sample of a series' line and marker. */

@@ -36,6 +36,15 @@ function shorten(text: string, width: number, size = 12): string {
   return cut(kept);
 }
 
+/** An axis' name; in two lines if it is wider than this. */
+function inLines(label: string, width: number): string {
+  if (textWidth(label, 12.5) <= width) return label;
+  const spaces = [...label.matchAll(/ /g)].map((space) => space.index!);
+  const middle = spaces.sort((a, b) => Math.abs(a - label.length / 2) - Math.abs(b - label.length / 2))[0];
+  const lines = middle === undefined ? [label] : [label.slice(0, middle), label.slice(middle + 1)];
+  return lines.map((line) => shorten(line, width, 12.5)).join("\n");
+}
+
 /** The length limit of rotated labels, in pixels. */
 const ROTATED = 130;
 
@@ -46,34 +55,39 @@ export interface Layout {
   bottom: number;
   xTicks: Tick[];
   yTicks: Tick[];
+  xName: string;
+  yName: string;
   rotate: number;
 }
 
 export function layout(figure: Figure, plot: Plot, size: Size, top = 14): Layout {
   const yTicks = plot.yScale.ticks(plot.y[0], plot.y[1], Math.max(3, Math.round(size.height / 62)));
-  const left = Math.ceil(Math.max(...yTicks.map((tick) => textWidth(tick.label)), 12)) + 14 + (figure.y.label ? 22 : 0);
+  const room = (name: string) => (name === "" ? 0 : name.includes("\n") ? 38 : 22);
+  const yName = inLines(figure.y.label, size.height - top - 50);
+  const left = Math.ceil(Math.max(...yTicks.map((tick) => textWidth(tick.label)), 12)) + 14 + room(yName);
   const right = 18;
   const plotWidth = size.width - left - right;
+  const xName = inLines(figure.x.label, plotWidth);
   let xTicks = plot.xScale.ticks(plot.x[0], plot.x[1], Math.max(3, Math.round(plotWidth / 84)));
   let rotate = 0;
   let depth = 16;
   if (plot.categories) {
-    const room = plotWidth / plot.categories.length;
+    const slot = plotWidth / plot.categories.length;
     const widest = Math.max(...plot.categories.map((name) => textWidth(name)));
-    rotate = widest > room - 6 ? 35 : 0;
+    rotate = widest > slot - 6 ? 35 : 0;
     xTicks = plot.categories.map((name, at) => ({ at, label: rotate ? shorten(name, ROTATED) : name }));
     if (rotate) depth = Math.min(widest, ROTATED) * Math.sin((rotate * Math.PI) / 180) + 16;
   }
-  return { left, right, top, bottom: depth + 10 + (figure.x.label ? 24 : 0), xTicks, yTicks, rotate };
+  return { left, right, top, bottom: depth + 10 + (xName ? room(xName) + 2 : 0), xTicks, yTicks, xName, yName, rotate };
 }
 
-function axis(palette: Palette, ticks: Tick[], [min, max]: [number, number], label: string, length: number, gap: number) {
+function axis(palette: Palette, ticks: Tick[], [min, max]: [number, number], name: string, gap: number) {
   const labels = new Map(ticks.map((tick) => [tick.at.toPrecision(9), tick.label]));
   const at = ticks.map((tick) => tick.at);
   return {
-    type: "value", min, max, name: shorten(label, length, 12.5),
+    type: "value", min, max, name,
     nameLocation: "middle", nameGap: gap,
-    nameTextStyle: { color: palette.muted, fontSize: 12.5, fontFamily: FONT },
+    nameTextStyle: { color: palette.muted, fontSize: 12.5, lineHeight: 16, fontFamily: FONT },
     axisLine: { show: true, onZero: false, lineStyle: { color: palette.axis } },
     axisTick: { show: true, length: 5, customValues: at, lineStyle: { color: palette.axis } },
     axisLabel: {
@@ -221,8 +235,9 @@ function bars(series: DrawnSeries, own: (string | null)[]) {
 export function makeOption(figure: Figure, plot: Plot, size: Size, palette: Palette, animate: boolean, top?: number): EChartsCoreOption {
   const place = layout(figure, plot, size, top);
   const isBar = figure.kind === "bar";
+  const depthOf = (margin: number, name: string) => margin - (name.includes("\n") ? 34 : 18);
   const xAxis = {
-    ...axis(palette, place.xTicks, plot.x, figure.x.label, size.width - place.left - place.right, place.bottom - 18),
+    ...axis(palette, place.xTicks, plot.x, place.xName, depthOf(place.bottom, place.xName)),
     ...(plot.categories
       ? { type: "category", data: place.xTicks.map((tick) => tick.label), min: undefined, max: undefined, boundaryGap: true }
       : {}),
@@ -233,7 +248,7 @@ export function makeOption(figure: Figure, plot: Plot, size: Size, palette: Pale
   }
   xAxis.splitLine = { ...xAxis.splitLine, show: !plot.categories && figure.kind === "scatter" };
   const yAxis = {
-    ...axis(palette, place.yTicks, plot.y, figure.y.label, size.height - place.top - place.bottom, place.left - 18),
+    ...axis(palette, place.yTicks, plot.y, place.yName, depthOf(place.left, place.yName)),
     startValue: plot.baseline,
   };
   const series: object[] = [];

@@ -33,7 +33,8 @@ export const DARK: Palette = {
     "#a99bff", "#c6d04a", "#ff7aa8", "#4fc9cf", "#e0806f"],
 };
 
-export const SYMBOLS = ["circle", "rect", "diamond", "triangle", "pin", "arrow", "roundRect", "circle"] as const;
+/** Each lies on its point. */
+export const SYMBOLS = ["circle", "rect", "diamond", "triangle"] as const;
 
 const RESERVED = ["post-ln", "pre-ln"];
 const normalized = (group: string): string => group.trim().toLowerCase().replace(/[\s_]+/g, "-");

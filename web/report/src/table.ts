@@ -44,7 +44,8 @@ function grid(table: Table, decorate: Decorate, save: () => void): HTMLElement {
     body.replaceChildren(...order.slice(0, MOST_ROWS).map((i) =>
       h("tr", {}, table.columns.map((_, column) => {
         const cell = table.rows[i][column] ?? null;
-        return h("td", { class: numeric[column] ? "number" : undefined }, decorate(cell), shown(cell));
+        const long = typeof cell === "string" && cell.length > 30;
+        return h("td", { class: numeric[column] ? "number" : long ? "long" : undefined }, decorate(cell), shown(cell));
       }))));
   };
   const heads = table.columns.map((name, column) =>

@@ -187,8 +187,8 @@ test("paper shows every figure, the whole command and all settings", () => visit
       dark: document.documentElement.classList.contains("dark"),
     });
   }));
-  const pdf = await page.pdf({ format: "Letter" });
-  assert.equal(pdf.subarray(0, 5).toString(), "%PDF-");
+  const pdf = await page.pdf({ preferCSSPageSize: true });
+  assert.match(pdf.toString("latin1"), /^%PDF-[^]*\/MediaBox \[0 0 59[45]/, "A4");
   assert.deepEqual(JSON.parse((await page.evaluate(() => document.body.dataset.printed))!),
     { charts: sample.figures.length, open: true, dark: false });
   assert.ok(!await page.locator("details.settings").evaluate((details: HTMLDetailsElement) => details.open), "as it was before");
@@ -196,7 +196,7 @@ test("paper shows every figure, the whole command and all settings", () => visit
 
   // The same layout on the screen, at the width of the paper within its margins: overflow would be printed smaller.
   await page.emulateMedia({ media: "print" });
-  await page.setViewportSize({ width: 695, height: 900 });
+  await page.setViewportSize({ width: 672, height: 1000 });
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   assert.deepEqual(await overflow(page), []);
   const clipped = await page.locator("pre, .scroll").evaluateAll((elements) => elements.filter((element) => element.scrollWidth > element.clientWidth + 1).length);

@@ -74,7 +74,7 @@ test("hostile text stays text in tooltips and data tables", () => visit(results,
     const box = (await chart.boundingBox())!;
     // A scatter's tooltip belongs to one point: move the pointer along the diagonal until it appears.
     for (let part = 0.12; part < 0.99 && (await chart.locator(".tip").count()) === 0; part += 0.005) {
-      await page.mouse.move(box.x + box.width * (index === 2 ? part : 0.3), box.y + box.height * (index === 2 ? 0.9 - part * 0.86 : part));
+      await page.mouse.move(box.x + box.width * (index === 2 ? part : 0.3), box.y + box.height * (index === 2 ? 0.925 - part * 0.913 : part));
     }
     await chart.locator(".tip").waitFor();
     await shows(page, `figure:nth-of-type(${index + 1}) .tip`, hostile(name));
