@@ -39,9 +39,7 @@ PipelineSchedule make_pipeline_schedule(const std::string& name, int64_t stages,
   const std::vector<StageTask> backward = in_groups(StageTask::Pass::backward, stages, chunks, micro_batches);
   for (int64_t stage = 0; stage < stages; ++stage) {
     const int64_t after = stages - 1 - stage;
-    const int64_t depth = forward_first ? std::ssize(forward)
-                          : chunks == 1 ? after
-                                        : 2 * after + (chunks - 1) * stages;
+    const int64_t depth = forward_first ? std::ssize(forward) : chunks == 1 ? after : 2 * after + (chunks - 1) * stages;
     const auto ahead = static_cast<size_t>(std::min(depth, std::ssize(forward)));
     std::vector<StageTask> tasks(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
     for (size_t i = 0; i < backward.size(); ++i) {

@@ -45,8 +45,8 @@ class AdamMoments {
   /// it was frozen.
   void append_state(std::vector<StateTensor>& state) const;
 
-  /// Of the last step, for each member: m was divided by (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), unless an AdamRule changes it.
-  /// For m ← β₁m + (1 − β₁)g, stable_product is (2 + 2β₁)/(1 − β₁): 38 for β₁ = 0.9. Empty before the first step.
+  /// Of the last step, for each member: m was divided by (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), unless an AdamRule changes
+  /// it. For m ← β₁m + (1 − β₁)g, stable_product is (2 + 2β₁)/(1 − β₁): 38 for β₁ = 0.9. Empty before the first step.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const;
 
  private:
