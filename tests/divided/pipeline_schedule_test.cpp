@@ -20,8 +20,9 @@ std::vector<PipelineSchedule> schedules() {
   std::vector<PipelineSchedule> all;
   for (const int64_t stages : {1, 2, 3, 4, 6}) {
     for (const int64_t micro_batches : {1, 2, 3, 4, 5, 8, 12, 13}) {
-      all.push_back(gpipe(stages, micro_batches));
-      for (const int64_t chunks : {1, 2, 3}) all.push_back(one_forward_one_backward(stages, chunks, micro_batches));
+      all.push_back(make_pipeline_schedule("gpipe", stages, 1, micro_batches));
+      for (const int64_t chunks : {1, 2, 3})
+        all.push_back(make_pipeline_schedule("1f1b", stages, chunks, micro_batches));
     }
   }
   return all;
@@ -125,7 +126,7 @@ TEST(PipelineSchedule, NoStageWaitsForever) {
 }
 
 TEST(PipelineSchedule, StagesThatAreOutOfOrderWaitForever) {  // the machines notice
-  PipelineSchedule schedule = gpipe(2, 2);
+  PipelineSchedule schedule = make_pipeline_schedule("gpipe", 2, 1, 2);
   std::swap(schedule.tasks[1][0], schedule.tasks[1][1]);
   EXPECT_FALSE(Machines(schedule, kAnyLength).end().has_value());
 }
@@ -168,10 +169,10 @@ TEST(PipelineSchedule, ActivationsInFlight) {
     for (const int64_t micro_batches : {1, 3, 6, 12}) {
       for (int64_t stage = 0; stage < stages; ++stage) {
         const auto s = static_cast<size_t>(stage);
-        EXPECT_EQ(most_in_flight(gpipe(stages, micro_batches).tasks[s]), micro_batches);
-        EXPECT_EQ(most_in_flight(one_forward_one_backward(stages, 1, micro_batches).tasks[s]),
+        EXPECT_EQ(most_in_flight(make_pipeline_schedule("gpipe", stages, 1, micro_batches).tasks[s]), micro_batches);
+        EXPECT_EQ(most_in_flight(make_pipeline_schedule("1f1b", stages, 1, micro_batches).tasks[s]),
                   std::min(stages - stage, micro_batches));
-        const int64_t in_chunks = most_in_flight(one_forward_one_backward(stages, 3, micro_batches).tasks[s]);
+        const int64_t in_chunks = most_in_flight(make_pipeline_schedule("1f1b", stages, 3, micro_batches).tasks[s]);
         const int64_t most = std::min(2 * (stages - 1 - stage) + 2 * stages + 1, 3 * micro_batches);
         if (micro_batches % stages == 0) {
           EXPECT_EQ(in_chunks, most);
@@ -184,12 +185,12 @@ TEST(PipelineSchedule, ActivationsInFlight) {
 }
 
 TEST(PipelineSchedule, ByName) {
-  EXPECT_EQ(make_pipeline_schedule("gpipe", 2, 1, 3).tasks, gpipe(2, 3).tasks);
-  EXPECT_EQ(make_pipeline_schedule("1f1b", 2, 2, 4).tasks, one_forward_one_backward(2, 2, 4).tasks);
   const StageTask f0{StageTask::Pass::forward, 0, 0}, f1{StageTask::Pass::forward, 1, 0},
       b0{StageTask::Pass::backward, 0, 0}, b1{StageTask::Pass::backward, 1, 0};
   EXPECT_EQ(make_pipeline_schedule("1f1b", 2, 1, 2).tasks,
             (std::vector<std::vector<StageTask>>{{f0, f1, b0, b1}, {f0, b0, f1, b1}}));
+  EXPECT_EQ(make_pipeline_schedule("gpipe", 2, 1, 2).tasks,
+            (std::vector<std::vector<StageTask>>{{f0, f1, b0, b1}, {f0, f1, b0, b1}}));
   EXPECT_EQ(test::message_of([] { make_pipeline_schedule("zb", 2, 1, 2); }), "unknown schedule of a pipeline 'zb'");
   EXPECT_EQ(test::message_of([] { make_pipeline_schedule("gpipe", 2, 2, 2); }),
             "the schedule gpipe has one run of layers in each stage, not 2");

@@ -204,6 +204,8 @@ TEST_F(Watched, MistakesAreFoundBeforeTraining) {
   EXPECT_EQ(error_of("[watch]\nevery = -1\n"), "run.toml:2:9: watch.every = -1 must be at least 0");
   EXPECT_EQ(error_of("[watch]\nexamples = 0\n"), "run.toml:2:12: watch.examples = 0 must be at least 1");
   EXPECT_EQ(error_of("[watch]\nwhat = \"curvatur\"\n"), "run.toml:2:8: unknown watch 'curvatur'");
+  EXPECT_EQ(error_of("[watch]\nwhat = []\n"), "watch.what = []: nothing is measured");
+  EXPECT_EQ(error_of("[watch]\nwhat = [\"updates\", \"curvature\", \"updates\"]\n"), "watch.what has 'updates' twice");
   EXPECT_EQ(error_of("[watch.curvature]\nproducts = 0\n"),
             "run.toml:2:12: watch.curvature.products = 0 must lie in [1, 100,000]");
   EXPECT_EQ(error_of("[watch.gradient_noise]\nbatches = 1\n"),

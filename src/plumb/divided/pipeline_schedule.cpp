@@ -25,23 +25,21 @@ std::vector<StageTask> in_groups(StageTask::Pass pass, int64_t stages, int64_t c
 
 }  // namespace
 
-PipelineSchedule gpipe(int64_t stages, int64_t micro_batches) {
-  PipelineSchedule schedule{stages, 1, micro_batches, {}};
-  std::vector<StageTask> tasks;
-  for (const StageTask::Pass pass : {StageTask::Pass::forward, StageTask::Pass::backward}) {
-    for (int64_t i = 0; i < micro_batches; ++i) tasks.push_back({pass, i, 0});
+PipelineSchedule make_pipeline_schedule(const std::string& name, int64_t stages, int64_t chunks,
+                                        int64_t micro_batches) {
+  const bool forward_first = name == "gpipe";
+  if (!forward_first && name != "1f1b")
+    throw Error(fmt::format("unknown schedule of a pipeline '{}'", name), "known: 1f1b, gpipe");
+  if (forward_first && chunks > 1) {
+    throw Error(fmt::format("the schedule gpipe has one run of layers in each stage, not {}", chunks),
+                "choose 1f1b, or one");
   }
-  schedule.tasks.assign(static_cast<size_t>(stages), tasks);
-  return schedule;
-}
-
-PipelineSchedule one_forward_one_backward(int64_t stages, int64_t chunks, int64_t micro_batches) {
   PipelineSchedule schedule{stages, chunks, micro_batches, {}};
   const std::vector<StageTask> forward = in_groups(StageTask::Pass::forward, stages, chunks, micro_batches);
   const std::vector<StageTask> backward = in_groups(StageTask::Pass::backward, stages, chunks, micro_batches);
   for (int64_t stage = 0; stage < stages; ++stage) {
     const int64_t after = stages - 1 - stage;
-    const int64_t depth = chunks == 1 ? after : 2 * after + (chunks - 1) * stages;
+    const int64_t depth = forward_first ? std::ssize(forward) : chunks == 1 ? after : 2 * after + (chunks - 1) * stages;
     const auto ahead = static_cast<size_t>(std::min(depth, std::ssize(forward)));
     std::vector<StageTask> tasks(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
     for (size_t i = 0; i < backward.size(); ++i) {
@@ -52,17 +50,6 @@ PipelineSchedule one_forward_one_backward(int64_t stages, int64_t chunks, int64_
     schedule.tasks.push_back(std::move(tasks));
   }
   return schedule;
-}
-
-PipelineSchedule make_pipeline_schedule(const std::string& name, int64_t stages, int64_t chunks,
-                                        int64_t micro_batches) {
-  if (name == "1f1b") return one_forward_one_backward(stages, chunks, micro_batches);
-  if (name != "gpipe") throw Error(fmt::format("unknown schedule of a pipeline '{}'", name), "known: 1f1b, gpipe");
-  if (chunks > 1) {
-    throw Error(fmt::format("the schedule gpipe has one run of layers in each stage, not {}", chunks),
-                "choose 1f1b, or one");
-  }
-  return gpipe(stages, micro_batches);
 }
 
 double pipeline_bubble(int64_t stages, int64_t chunks, int64_t micro_batches) {

@@ -31,17 +31,13 @@ struct PipelineSchedule {
   [[nodiscard]] int64_t part(int64_t stage, int64_t chunk) const { return chunk * stages + stage; }
 };
 
-/// All forward passes, then all backward passes, in the same order of micro-batches: every stage holds the activations
-/// of all of them. Huang et al. 2018, "GPipe", arXiv 1811.06965.
-PipelineSchedule gpipe(int64_t stages, int64_t micro_batches);
-
-/// Stage s of p, from 0, begins with p − 1 − s forward passes and then does one forward and one backward pass in turn:
-/// it never holds the activations of more than p − s micro-batches. With several chunks per stage, micro-batches go in
-/// groups of p through one chunk after another, and the bubble is divided by the number of chunks. Narayanan et al.
-/// 2021, arXiv 2104.04473, sections 2.2.1 and 2.2.2.
-PipelineSchedule one_forward_one_backward(int64_t stages, int64_t chunks, int64_t micro_batches);
-
-/// The schedule of this name, "gpipe" or "1f1b". Throws Error on another name, or if gpipe is to have several chunks.
+/// The schedule of this name. Throws Error on another name, or if gpipe is to have several chunks.
+/// gpipe: all forward passes, then all backward passes, in the same order of micro-batches: every stage holds the
+/// activations of all of them. Huang et al. 2018, "GPipe", arXiv 1811.06965.
+/// 1f1b: stage s of p, from 0, begins with p − 1 − s forward passes and then does one forward and one backward pass in
+/// turn: it never holds the activations of more than p − s micro-batches. With several chunks per stage, micro-batches
+/// go in groups of p through one chunk after another, and the bubble is divided by the number of chunks. Narayanan et
+/// al. 2021, arXiv 2104.04473, sections 2.2.1 and 2.2.2.
 PipelineSchedule make_pipeline_schedule(const std::string& name, int64_t stages, int64_t chunks, int64_t micro_batches);
 
 /// The bubble: the fraction of a step's time that a stage idles, (p − 1)/(v·m + p − 1) for p stages, v chunks of each,

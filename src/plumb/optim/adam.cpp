@@ -20,12 +20,7 @@ class Adam final : public Optimizer {
 
   [[nodiscard]] bool acts_by_element() const override { return true; }
 
-  /// For m ← β₁m + (1 − β₁)g, stable_product is (2 + 2β₁)/(1 − β₁): 38 for β₁ = 0.9.
-  [[nodiscard]] std::optional<Preconditioning> preconditioning() const override {
-    if (!moments_.started()) return std::nullopt;
-    const double beta1 = moments_.options().beta1;
-    return Preconditioning{moments_.divisors(), moments_.smallest_divisors(), (2 + 2 * beta1) / (1 - beta1)};
-  }
+  [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return moments_.preconditioning(); }
 
  private:
   void update(const OptimizerStep& step) override { moments_.update(step); }
@@ -90,34 +85,23 @@ ops::AdamUpdate AdamMoments::coefficients(int64_t t, double learning_rate) const
   return update;
 }
 
-std::vector<Tensor> AdamMoments::divisors() const {
-  std::vector<Tensor> all;
+std::optional<Preconditioning> AdamMoments::preconditioning() const {
+  if (!steps_.started()) return std::nullopt;
+  Preconditioning result;
+  result.stable_product = (2 + 2 * options_.beta1) / (1 - options_.beta1);
   for (size_t k = 0; k < steps_.size(); ++k) {
     const Tensor v = ParameterSet::piece(set_.members()[k], v_);
     if (steps_[k] == 0) {
-      all.push_back(at::full_like(v, std::numeric_limits<double>::infinity()));
+      result.diagonal.push_back(at::full_like(v, std::numeric_limits<double>::infinity()));
+      result.floor.push_back(0);
       continue;
     }
     const ops::AdamUpdate last = coefficients(steps_[k], 1);
-    all.push_back(v.sqrt().mul_(last.root_scale).add_(last.eps).div_(last.step));
+    result.diagonal.push_back(v.sqrt().mul_(last.root_scale).add_(last.eps).div_(last.step));
+    result.floor.push_back(last.root_scale > 0 ? last.eps / last.step : 0);
   }
-  return all;
+  return result;
 }
-
-std::vector<double> AdamMoments::smallest_divisors() const {
-  std::vector<double> all;
-  for (size_t k = 0; k < steps_.size(); ++k) {
-    if (steps_[k] == 0) {
-      all.push_back(0);
-      continue;
-    }
-    const ops::AdamUpdate last = coefficients(steps_[k], 1);
-    all.push_back(last.root_scale > 0 ? last.eps / last.step : 0);
-  }
-  return all;
-}
-
-bool AdamMoments::started() const { return steps_.started(); }
 
 void AdamMoments::append_state(std::vector<StateTensor>& state) const {
   set_.append_numbers(state, "step", steps_.numbers());

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,14 +45,9 @@ class AdamMoments {
   /// it was frozen.
   void append_state(std::vector<StateTensor>& state) const;
 
-  /// For each member, what the last step divided m by: (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), unless an AdamRule changes it;
-  /// ∞ for members that have taken no step.
-  [[nodiscard]] std::vector<Tensor> divisors() const;
-  /// Their smallest values, those of elements with v = 0: eps in the same units; 0 where a step does not divide by √v.
-  [[nodiscard]] std::vector<double> smallest_divisors() const;
-  /// Whether any member has taken a step.
-  [[nodiscard]] bool started() const;
-  [[nodiscard]] const AdamOptions& options() const { return options_; }
+  /// Of the last step, for each member: m was divided by (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), unless an AdamRule changes
+  /// it. For m ← β₁m + (1 − β₁)g, stable_product is (2 + 2β₁)/(1 − β₁): 38 for β₁ = 0.9. Empty before the first step.
+  [[nodiscard]] std::optional<Preconditioning> preconditioning() const;
 
  private:
   /// For step t of a parameter, without weight decay.

@@ -83,7 +83,7 @@ void describe(Fields& field, TrainConfig& config) {
         "temperature T with which several corpora are sampled: in proportion to weight · examples^(1/T)", above(0));
   field.sections("corpora", config.corpora);
   field("batch_tokens", config.batch_tokens,
-        "tokens per batch, on the side that has more of them, EOS included; a longer example is a batch of its own",
+        "tokens per batch, on the side that has more of them, EOS included; an error if an example has more",
         count_from(1));
   field("accumulate", config.accumulate,
         "batches per step, one after another; the last step of an epoch takes those that are left", count_from(1));

@@ -55,7 +55,11 @@ void describe(Fields& field, WatchConfig& config) {
 RunWatches::RunWatches(const WatchConfig& config, const Task& task, int64_t batch_tokens) : config_(config) {
   require_valid("watch", config);
   if (config.every.is_zero()) return;
-  for (const std::string& name : config.what) watches_.push_back({name, make_watch(name, config.options), false});
+  if (config.what.empty()) throw Error("watch.what = []: nothing is measured", "name watches, or set watch.every to 0");
+  for (const std::string& name : config.what) {
+    if (find_by(watches_, &Named::name, name) != nullptr) throw Error(fmt::format("watch.what has '{}' twice", name));
+    watches_.push_back({name, make_watch(name, config.options), false});
+  }
   batches_ = evaluation_batches(*task.dataset(config.split), batch_tokens, config.examples);
   if (batches_.empty()) throw Error(fmt::format("watch.split = \"{}\": the split is empty", config.split));
 }

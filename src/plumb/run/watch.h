@@ -92,8 +92,8 @@ Registry<WatchFactory>& watches();
 /// The watches of a run.
 class RunWatches {
  public:
-  /// If `config.every` is 0, it has no watches and reads no data. Throws Error on an invalid configuration, and if the
-  /// split does not exist or is empty.
+  /// If `config.every` is 0, it has no watches and reads no data. Throws Error on an invalid configuration, if it names
+  /// no watch or one twice, and if the split does not exist or is empty.
   RunWatches(const WatchConfig& config, const Task& task, int64_t batch_tokens);
 
   [[nodiscard]] const Duration& every() const { return config_.every; }

@@ -14,20 +14,22 @@ RunWriter::RunWriter(const OpenRun& run, const TrainConfig& config, std::unique_
 
 std::shared_ptr<const Snapshot> RunWriter::copy(const Trainer& trainer) {
   Snapshot now = trainer.snapshot();
-  // The tensors do not change between writes after the same step.
-  const std::shared_ptr<const Snapshot> last = last_.lock();
-  std::shared_ptr<const Snapshot> copied;
-  if (last && last->step == now.step) {
-    copied = std::make_shared<const Snapshot>(Snapshot{now.step, last->files, std::move(now.state)});
+  std::shared_ptr<const Snapshot> last = last_.lock();
+  if (last && last->step == now.step) {  // the tensors do not change between writes after the same step
+    now.files = last->files;
   } else {
-    copied = std::make_shared<const Snapshot>(now.copied());
+    last.reset();
+    writer_.wait();  // so that there are copies after one step at a time
+    now = now.copied();
   }
+  auto copied = std::make_shared<const Snapshot>(std::move(now));
   last_ = copied;
   return copied;
 }
 
 void RunWriter::submit(const std::shared_ptr<const Snapshot>& snapshot, std::function<void(const Snapshot&)> write) {
-  writer_.submit(snapshot->step, [snapshot, write = std::move(write)] { write(*snapshot); });
+  writer_.check();
+  writer_.add([snapshot, write = std::move(write)] { write(*snapshot); });
   if (completes_) writer_.wait();
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
-#include "plumb/run/background_writer.h"
+#include "plumb/base/job_queue.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
@@ -12,9 +13,9 @@
 
 namespace plumb {
 
-/// Writes points and records immediately, and checkpoints in the background: training waits only while the tensors are
-/// copied, and for the previous checkpoint if that is still being written. metrics.jsonl is synced and best/ is written
-/// before a checkpoint, which depends on them; older checkpoints are removed after it.
+/// Writes points and records immediately, and checkpoints in the background: training waits only for the previous
+/// checkpoint, if that is still being written, and while the tensors are copied. metrics.jsonl is synced and best/ is
+/// written before a checkpoint, which depends on them; older checkpoints are removed after it.
 class RunWriter final : public TrainObserver {
  public:
   /// `completes`: whether training waits until the files of a checkpoint are complete (TrainObserver::reads_files).
@@ -30,7 +31,7 @@ class RunWriter final : public TrainObserver {
   /// Rewrites metrics.jsonl with the trainer's history, removes the checkpoints of undone steps, and replaces best/ if
   /// it is one of them (return_best).
   void on_rollback(const Trainer& trainer) override;
-  /// Never asks to stop, but rethrows an error of the background writer, and throws Error if the directory is gone.
+  /// Never asks to stop, but rethrows an error of writing in the background, and throws Error if the directory is gone.
   bool stops() override;
   [[nodiscard]] bool keeps_checkpoints() const override { return true; }
   bool load_checkpoint(Trainer& trainer, int64_t step) override;
@@ -49,7 +50,7 @@ class RunWriter final : public TrainObserver {
   std::unique_ptr<MetricsFile> metrics_;
   bool completes_;
   std::weak_ptr<const Snapshot> last_;
-  BackgroundWriter writer_;  // last: destroyed first
+  JobQueue writer_;  // last: destroyed first
 };
 
 }  // namespace plumb

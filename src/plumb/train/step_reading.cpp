@@ -6,6 +6,28 @@
 #include "plumb/optim/clipping.h"
 
 namespace plumb {
+namespace {
+
+/// The square of the norm of a gradient, without frozen parameters, in two parts, both of this stage: what has to be
+/// summed over the processes that divide each layer, and what all of them have.
+struct SquareNorm {
+  ops::DeviceScalar own{}, common{};
+};
+
+/// `division`: null if every process has the whole model.
+SquareNorm square_norm_in_parts(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
+                                const LayerDivision* division) {
+  if (division == nullptr) return {.common = square_norm(gradients, settings)};
+  const auto of = [&](bool cut) {
+    std::vector<ParameterStep> some(settings.begin(), settings.end());
+    for (size_t i = 0; i < some.size(); ++i)
+      some[i].frozen = some[i].frozen || division->is_divided(i) != cut || !division->counts(i);
+    return square_norm(gradients, some);
+  };
+  return {of(true), of(false)};
+}
+
+}  // namespace
 
 std::vector<Tensor> clipped_by_element(const TrainConfig& config, const Parameters& parameters,
                                        std::vector<Tensor> gradient) {
@@ -14,28 +36,12 @@ std::vector<Tensor> clipped_by_element(const TrainConfig& config, const Paramete
   return gradient;
 }
 
-SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
-                       const LayerDivision* division) {
-  if (division == nullptr) {
-    common_ = square_norm(gradients, settings);
-    return;
-  }
-  const auto of = [&](bool cut) {
-    std::vector<ParameterStep> some(settings.begin(), settings.end());
-    for (size_t i = 0; i < some.size(); ++i)
-      some[i].frozen = some[i].frozen || division->is_divided(i) != cut || !division->counts(i);
-    return square_norm(gradients, some);
-  };
-  own_ = of(true);
-  common_ = of(false);
-}
-
 StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipped,
                       std::span<const ParameterStep> settings, const std::vector<ops::DeviceScalar>& square_updates,
                       const Mesh& mesh, const LayerDivision* division, const ParameterShards* shards) {
-  const SquareNorm before(step.gradient, settings, division);
-  const SquareNorm after = clipped != nullptr ? SquareNorm(*clipped, settings, division) : before;
-  std::vector<ops::DeviceScalar> asked = {before.common(), after.common(), before.own(), after.own()};
+  const SquareNorm before = square_norm_in_parts(step.gradient, settings, division);
+  const SquareNorm after = clipped != nullptr ? square_norm_in_parts(*clipped, settings, division) : before;
+  std::vector<ops::DeviceScalar> asked = {before.common, after.common, before.own, after.own};
   asked.insert(asked.end(), square_updates.begin(), square_updates.end());
   const std::ptrdiff_t norms = std::ssize(asked);
   asked.insert(asked.end(), step.losses.begin(), step.losses.end());

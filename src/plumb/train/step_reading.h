@@ -31,22 +31,6 @@ struct StepReading {
   std::vector<double> square_updates;
 };
 
-/// The square of the norm of a gradient, from which the processes that divide the model get the same number.
-class SquareNorm {
- public:
-  /// Leaves out frozen parameters. `division`: null if every process has the whole model.
-  SquareNorm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
-             const LayerDivision* division);
-
-  /// What has to be summed over the processes that divide each layer, and what all of them have; both of this stage.
-  [[nodiscard]] const ops::DeviceScalar& own() const { return own_; }
-  [[nodiscard]] const ops::DeviceScalar& common() const { return common_; }
-
- private:
-  ops::DeviceScalar own_;
-  ops::DeviceScalar common_;
-};
-
 /// The only place in a step that waits for the device. `clipped`: the gradient after clipping by value and block, or
 /// null if it is not clipped so. `square_updates`: numbers of the previous step to read at the same time; they are
 /// summed over the processes that divide the model. `division`: null if every process has the whole model; `shards`:
