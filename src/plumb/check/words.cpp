@@ -93,16 +93,17 @@ std::string warm_up(const CheckResult& result) {
 /// What a change did at the planned rate.
 std::string in_words(const Change& change, const CheckResult& result) {
   const Trial& trial = change.trial;
-  const std::string outcome = trial.outcome == TrialOutcome::trains  ? "trains"
-                              : trial.outcome == TrialOutcome::fails ? "fails, too, by " + manner_of_failure(trial)
-                                                                     : "learns slowly";
+  const bool fails = trial.outcome == TrialOutcome::fails;
   std::string text =
-      fmt::format("with {}, {:.2g} {}{}", change.setting, result.configured_rate, outcome,
-                  trial.warm_up > 0 ? fmt::format(" after {} steps of warm-up", trial.warm_up) : " without a warm-up");
-  if (trial.outcome != TrialOutcome::fails && change.gain)
-    text += fmt::format(": after {} steps {} nats {} than the best trial without this", trial.steps.back(),
-                        rounded(std::abs(*change.gain), 2), *change.gain < 0 ? "higher" : "lower");
-  return text;
+      fmt::format("with {}, {:.2g} {} {}", change.setting, result.configured_rate,
+                  fails                                   ? "also fails"
+                  : trial.outcome == TrialOutcome::trains ? "trains"
+                                                          : "learns slowly",
+                  trial.warm_up > 0 ? fmt::format("after {} steps of warm-up", trial.warm_up) : "without a warm-up");
+  if (fails) return text + ", by " + manner_of_failure(trial);
+  if (!change.gain) return text;
+  return text + fmt::format(": after {} steps {} nats {} than the best trial without this", trial.steps.back(),
+                            rounded(std::abs(*change.gain), 2), *change.gain < 0 ? "higher" : "lower");
 }
 
 }  // namespace

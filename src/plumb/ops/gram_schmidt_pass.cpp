@@ -7,7 +7,7 @@ namespace plumb::ops {
 namespace {
 
 constexpr int64_t kParts = 64;    // partial sums, which are added in order
-constexpr int64_t kBlock = 1024;  // elements for which all vectors stay in the cache between their two uses
+constexpr int64_t kBlock = 2048;  // elements for which all vectors stay in the cache between their two uses
 constexpr size_t kTogether = 4;   // vectors for which w is read once, and whose sums hide each other's latency
 
 /// sums[k] += v_k·x for kTogether vectors.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -14,6 +15,20 @@
 #include "plumb/ops/gram_schmidt.h"
 
 namespace plumb {
+namespace {
+
+/// Asks for large pages where the system gives them on request: reading many long vectors side by side needs more small
+/// ones than the processor can remember. Without them, the vector is the same.
+void ask_for_large_pages(const Tensor& vector) {
+  constexpr uintptr_t kLarge = uintptr_t{1} << 21;
+  if (!vector.is_cpu()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(vector.data_ptr());
+  const uintptr_t first = (begin + kLarge - 1) / kLarge * kLarge, last = (begin + vector.nbytes()) / kLarge * kLarge;
+  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE));
+}
+
+}  // namespace
+
 /// An anonymous mapped file.
 class Basis::File {
  public:
@@ -64,6 +79,7 @@ void Basis::append(const Tensor& w, double scale) {
         file_->data() + place, {size_}, [file = file_](void*) {}, options_);
   } else {
     vector = at::empty({size_}, options_);
+    ask_for_large_pages(vector);
   }
   at::mul_out(vector, w, at::scalar_tensor(scale, options_));
   vectors_.push_back(vector);
