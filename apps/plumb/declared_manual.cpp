@@ -51,8 +51,7 @@ std::string described(const CLI::Option& option, const std::string& description)
   if (option.get_required()) notes.emplace_back("required");
   std::string value = option.get_default_str();
   if (value.starts_with('[')) value = value.substr(1, value.size() - 2);  // as CLI11 writes a list
-  if (!value.empty() && description.find("(default") == std::string::npos)
-    notes.push_back("default: " + value);
+  if (!value.empty() && description.find("(default") == std::string::npos) notes.push_back("default: " + value);
   const bool many =
       option.get_expected_max() == 1 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   if (many && !option.get_positional() && description.find("may be repeated") == std::string::npos)

@@ -66,7 +66,8 @@ TEST_F(CheckVerb, AChangeThatATrialConfirmsIsSaid) {
   const Finished finished = check("0.004", more);
   EXPECT_EQ(finished.status, 3) << finished.output << finished.errors;
   const Json result = Json::parse(finished.output);
-  EXPECT_CONTAINS(result["answer"].get<std::string>(), "; with model.initialization = \"small-init\" it trains at 0.004");
+  EXPECT_CONTAINS(result["answer"].get<std::string>(),
+                  "; with model.initialization = \"small-init\" it trains at 0.004");
 }
 
 TEST_F(CheckVerb, SaysWhenTheBudgetIsTooSmall) {

@@ -143,9 +143,9 @@ TEST_F(SharedVerb, ProbesOfSeveralProcessesAreThoseOfOne) {
   for (const char* pointer :
        {"/loss", "/gradient_norm_total", "/gradient_norm/encoder.layers.0.linear1.weight", "/signal/4/mean_square/mean",
         "/signal/4/epsilon_at_0_125/mean", "/branches/3/ratio/mean", "/branches/3/similarity/mean",
-        "/feed_forward/0/gradient_norm/mean",
-        "/backward_gain/stacks/1/parts/1/gain/mean", "/first_step/1/logit_change/mean",
-        "/first_step/1/critical_rate/mean", "/curvature/hessian/max/mean", "/curvature/gauss_newton/max/mean"}) {
+        "/feed_forward/0/gradient_norm/mean", "/backward_gain/stacks/1/parts/1/gain/mean",
+        "/first_step/1/logit_change/mean", "/first_step/1/critical_rate/mean", "/curvature/hessian/max/mean",
+        "/curvature/gauss_newton/max/mean"}) {
     const Json::json_pointer place(pointer);
     ASSERT_TRUE(one.contains(place)) << pointer;
     ASSERT_TRUE(found.contains(place)) << pointer;

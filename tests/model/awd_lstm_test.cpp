@@ -267,10 +267,10 @@ TEST(AwdLstm, ConfigurationsAreCheckedAndWritten) {
   EXPECT_EQ(again.options.at("awd-lstm").as<AwdLstmOptions>().weight_drop, 0.25);
   EXPECT_NO_THROW(make_model(given));
   EXPECT_NO_THROW(make_model(parsed("attention = \"linear\"\nattention_dropout = 0.1")));  // it has no attention
-  for (const char* bad : {"hidden_size = 0", "layers = 0", "embedding_size = 2000000000", "target_vocabulary = 0",
-                          "residual = \"ngpt\"", "initialization = \"theory\"\nheads = 1",
-                          "[model.awd-lstm]\nweight_drop = 1.0",
-                          "[model.awd-lstm]\ninput_dropout = nan", "[model.awd-lstm]\ntemporal_penalty = -1.0"}) {
+  for (const char* bad :
+       {"hidden_size = 0", "layers = 0", "embedding_size = 2000000000", "target_vocabulary = 0", "residual = \"ngpt\"",
+        "initialization = \"theory\"\nheads = 1", "[model.awd-lstm]\nweight_drop = 1.0",
+        "[model.awd-lstm]\ninput_dropout = nan", "[model.awd-lstm]\ntemporal_penalty = -1.0"}) {
     EXPECT_THROW(
         {
           ModelConfig config = given;

@@ -21,8 +21,7 @@ using theory::Placement;
 /// The measurements of one configuration, and their summary.
 class Measured {
  public:
-  Measured(const ModelConfig& config, const std::vector<Measurement>& all)
-      : config_(config), all_(all) {}
+  Measured(const ModelConfig& config, const std::vector<Measurement>& all) : config_(config), all_(all) {}
 
   [[nodiscard]] std::vector<SignalReport> signal() const;
   [[nodiscard]] std::vector<BranchReport> branches() const;

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kMarker = "plumb.json";
-constexpr std::string_view kTemporary = ".plumb-tmp-";    // before the digits of a temporary name
+constexpr std::string_view kTemporary = ".plumb-tmp-";  // before the digits of a temporary name
 constexpr size_t kTemporaryDigits = 16;
 constexpr const char* kUnfinished = ".plumb-unfinished";  // in a directory that is being filled or removed
 constexpr const char* kReplaced = ".plumb-replaced";      // in a directory whose replacement is ready

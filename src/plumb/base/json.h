@@ -86,8 +86,8 @@ double to_double(const Json& json);
 /// Error on anything else.
 int64_t to_count(const Json& json);
 
-/// A document as people and files have it: two spaces of indentation and a line end; null for infinities and NaN, U+FFFD
-/// for what is not UTF-8, such as a path.
+/// A document as people and files have it: two spaces of indentation and a line end; null for infinities and NaN,
+/// U+FFFD for what is not UTF-8, such as a path.
 std::string json_text(const Json& value);
 
 /// Writes the same, atomically.

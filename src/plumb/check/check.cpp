@@ -58,8 +58,9 @@ class Check {
         .progress = options_.progress};
     search_rates(plan, prior.belief, hooks, result_);
     if (options_.progress) options_.progress("changes that may help", 1);
-    try_changes(subject_, options_.budget.gradients,
-                [this] { return stopped() || watch_.seconds() > 2 * options_.budget.seconds; }, result_);
+    try_changes(
+        subject_, options_.budget.gradients,
+        [this] { return stopped() || watch_.seconds() > 2 * options_.budget.seconds; }, result_);
     result_.peak_memory = static_cast<double>(peak_resident_memory());
     return std::move(result_);
   }

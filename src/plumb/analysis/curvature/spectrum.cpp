@@ -34,9 +34,8 @@ Lanczos make_lanczos(const VectorSpace& space, const at::TensorOptions& type, co
 
 /// [operator][probe]: the results of Lanczos. `at_once` probes of every operator advance together, one step at a time.
 std::vector<std::vector<Tridiagonal>> run_lanczos(const ProductsOfSome& multiply,
-                                                  const std::vector<VectorSpace>& spaces,
-                                                  const at::TensorOptions& type, const SpectrumOptions& options,
-                                                  const SpectrumProgress& progress) {
+                                                  const std::vector<VectorSpace>& spaces, const at::TensorOptions& type,
+                                                  const SpectrumOptions& options, const SpectrumProgress& progress) {
   int64_t steps = 0;
   for (const VectorSpace& space : spaces) steps = std::max(steps, std::min(options.steps, space.size));
   std::vector<std::vector<Tridiagonal>> results(spaces.size());

@@ -101,10 +101,10 @@ class LayerWatch final : public StepWatch {
   NormsByLayer gradient_;
 };
 
-[[maybe_unused]] const bool kUpdatesRegistered = watches().add(
-    UpdateMeasurement::kWatch,
-    "‖Δθ‖/‖θ‖ of the last step for each layer, for each parameter outside of layers, and in total", "",
-    watch_factory<UpdateWatch>());
+[[maybe_unused]] const bool kUpdatesRegistered =
+    watches().add(UpdateMeasurement::kWatch,
+                  "‖Δθ‖/‖θ‖ of the last step for each layer, for each parameter outside of layers, and in total", "",
+                  watch_factory<UpdateWatch>());
 
 [[maybe_unused]] const bool kLayersRegistered = watches().add(
     LayerMeasurement::kWatch,

@@ -31,8 +31,7 @@ const bool kDpfpRegistered = attentions().add(
 //   φ(x) = elu(x) + 1;  S ← S + φ(k)·vᵀ, z ← z + φ(k);  y = Sᵀ·φ(q) / zᵀ·φ(q).
 const bool kLinearRegistered = attentions().add(
     "linear", "S ← S + φ(k)vᵀ, z ← z + φ(k), y = Sᵀφ(q)/zᵀφ(q), φ(x) = elu(x) + 1",
-    "Katharopoulos et al. 2020, arXiv 2006.16236",
-    [](Parameters&, const AttentionShape& shape, const Options&) {
+    "Katharopoulos et al. 2020, arXiv 2006.16236", [](Parameters&, const AttentionShape& shape, const Options&) {
       return std::make_unique<FastWeights>(shape, FastWeights::Rule::normalized_sum, shape.heads.size,
                                            [](const Tensor& x) { return at::elu(x) + 1; });
     });

@@ -27,13 +27,13 @@ class TokenNorm final : public Norm {
 };
 
 const bool kTokenNormsRegistered =
-    norms().add("layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450",
-                [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                  const Tensor gamma = parameters.add(prefix + ".weight", {width}, Role::gain);
-                  const Tensor beta = parameters.add(prefix + ".bias", {width}, Role::shift);
-                  return std::make_unique<TokenNorm>(
-                      [=](const Tensor& x) { return ops::layer_norm(x, gamma, beta, eps); });
-                }) &&
+    norms().add(
+        "layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450",
+        [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+          const Tensor gamma = parameters.add(prefix + ".weight", {width}, Role::gain);
+          const Tensor beta = parameters.add(prefix + ".bias", {width}, Role::shift);
+          return std::make_unique<TokenNorm>([=](const Tensor& x) { return ops::layer_norm(x, gamma, beta, eps); });
+        }) &&
     norms().add("rmsnorm", "y = x/√(mean(x²) + eps)·γ", "Zhang & Sennrich 2019, arXiv 1910.07467",
                 [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
                   const Tensor gamma = parameters.add(prefix + ".weight", {width}, Role::gain);
@@ -54,15 +54,14 @@ const bool kTokenNormsRegistered =
                     return ops::rms_norm(x, at::ones({x.size(1)}, x.options()), eps);
                   });
                 }) &&
-    norms().add("dynamic-tanh", "y = tanh(α·x)·γ + β, α a trained scalar, initially 0.5",
-                "Zhu et al. 2025, arXiv 2503.10622",
-                [](Parameters& parameters, const std::string& prefix, int64_t width, double) {
-                  const Tensor alpha = parameters.add_constant(prefix + ".alpha", {1}, 0.5);
-                  const Tensor gamma = parameters.add(prefix + ".weight", {width}, Role::gain);
-                  const Tensor beta = parameters.add(prefix + ".bias", {width}, Role::shift);
-                  return std::make_unique<TokenNorm>(
-                      [=](const Tensor& x) { return at::tanh(alpha * x) * gamma + beta; });
-                }) &&
+    norms().add(
+        "dynamic-tanh", "y = tanh(α·x)·γ + β, α a trained scalar, initially 0.5", "Zhu et al. 2025, arXiv 2503.10622",
+        [](Parameters& parameters, const std::string& prefix, int64_t width, double) {
+          const Tensor alpha = parameters.add_constant(prefix + ".alpha", {1}, 0.5);
+          const Tensor gamma = parameters.add(prefix + ".weight", {width}, Role::gain);
+          const Tensor beta = parameters.add(prefix + ".bias", {width}, Role::shift);
+          return std::make_unique<TokenNorm>([=](const Tensor& x) { return at::tanh(alpha * x) * gamma + beta; });
+        }) &&
     norms().add("none", "y = x", "", [](Parameters&, const std::string&, int64_t, double) {
       return std::make_unique<TokenNorm>([](const Tensor& x) { return x; });
     });

@@ -54,16 +54,15 @@ class BucketBias final : public RelativePositions {
   bool causal_;
 };
 
-const bool kT5Registered =
-    positions().add("t5",
-                    "score + a trained number for each head and bucket of i − j; 32 buckets, widening up to distance "
-                    "128; one table per side",
-                    "Raffel et al. 2019, arXiv 1910.10683",
-                    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape, const Options&) {
-                      return std::make_unique<Positions>(std::make_shared<BucketBias>(
-                          parameters.add(prefix + ".relative_bias", {kBuckets, shape.heads}, Role::position),
-                          shape.causal));
-                    });
+const bool kT5Registered = positions().add(
+    "t5",
+    "score + a trained number for each head and bucket of i − j; 32 buckets, widening up to distance "
+    "128; one table per side",
+    "Raffel et al. 2019, arXiv 1910.10683",
+    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape, const Options&) {
+      return std::make_unique<Positions>(std::make_shared<BucketBias>(
+          parameters.add(prefix + ".relative_bias", {kBuckets, shape.heads}, Role::position), shape.causal));
+    });
 
 }  // namespace
 }  // namespace plumb

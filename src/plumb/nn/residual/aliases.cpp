@@ -37,12 +37,12 @@ constexpr Alias kAliases[] = {
 [[maybe_unused]] const bool kAliasesRegistered = [] {
   bool added = true;
   for (const Alias& alias : kAliases) {
-    added &= add_tensor2tensor_scheme(
-        alias.name, alias.title, alias.summary, alias.reference, alias.preprocess,
-        [&alias](const StackShape&, int64_t, int64_t) {
-          return SubLayerProcessing{
-              .preprocess = alias.preprocess, .postprocess = alias.postprocess, .gate_bias = alias.gate_bias};
-        });
+    added &= add_tensor2tensor_scheme(alias.name, alias.title, alias.summary, alias.reference, alias.preprocess,
+                                      [&alias](const StackShape&, int64_t, int64_t) {
+                                        return SubLayerProcessing{.preprocess = alias.preprocess,
+                                                                  .postprocess = alias.postprocess,
+                                                                  .gate_bias = alias.gate_bias};
+                                      });
   }
   return added;
 }();

@@ -10,8 +10,7 @@ double start(int64_t layers) { return layers <= 18 ? 0.1 : layers <= 24 ? 1e-5 :
 
 class LayerScaleScheme final : public ResidualScheme {
  public:
-  LayerScaleScheme(Parameters& parameters, const StackShape& shape)
-      : shape_(shape), norms_(parameters, shape, "norm") {
+  LayerScaleScheme(Parameters& parameters, const StackShape& shape) : shape_(shape), norms_(parameters, shape, "norm") {
     add_final_norm(parameters, shape);
     scales_ = sub_layer_vectors(parameters, shape, "layer_scale", start(shape.layers));
   }
