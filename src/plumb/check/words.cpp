@@ -101,7 +101,9 @@ std::string in_words(const Change& change, const CheckResult& result) {
                                                           : "learns slowly",
                   trial.warm_up > 0 ? fmt::format("after {} steps of warm-up", trial.warm_up) : "without a warm-up");
   if (fails) return text + ", by " + manner_of_failure(trial);
-  if (!change.gain) return text;
+  if (!change.gain)
+    return text + fmt::format(": after {} steps {} nats below the labels' frequencies", trial.steps.back(),
+                              rounded(result.frequencies - trial.losses.back(), 2));
   return text + fmt::format(": after {} steps {} nats {} than the best trial without this", trial.steps.back(),
                             rounded(std::abs(*change.gain), 2), *change.gain < 0 ? "higher" : "lower");
 }
