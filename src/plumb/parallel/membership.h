@@ -1,10 +1,19 @@
-// This process as a member of a run. The processes find each other in a store that rank 0 serves, and learn from it
-// which of them is lost. Only used in this folder.
+// This process as a member of a run. The processes meet in a c10d::TCPStore, a key-value store that rank 0 serves, and
+// learn from it which of them is lost; Gloo finds its addresses there, too. Only used in this folder.
 //
-// Keys of the store: `plumb` describes the run, and each rank r describes itself as `member r`; when all have, rank 0
-// sets `members`. Each process counts `heartbeat r` up, and watches that of the next rank. `failure` is set once, by
-// the first process that fails or misses another one: what has happened. `broken` counts the processes that have lost a
-// connection of Gloo, so that nobody waits long for the silent one; `ended` those that need the store no longer.
+// Keys of the store: `plumb` names the run, its size and the version of Plumb. All others begin with the run's token,
+// so that another run, or an earlier attempt of this one, cannot write to them. Each rank r describes itself as `member
+// r`; when all have, rank 0 sets `members`. Each process counts `heartbeat r` up, and watches that of the next rank.
+// `failure` is set once, by the first process that fails or misses another one: what has happened. A rank is missed if
+// its heartbeat stands still for Rendezvous::timeout. `broken` counts the processes that have lost a connection of
+// Gloo, which does not know which rank was at its other end: a rank is then missed after three heartbeats already, so
+// that nobody waits long for the silent one. `ended` counts those that need the store no longer, for which rank 0 waits
+// a short time before it ends.
+//
+// One thread does all of this, with a client of its own: a blocked client cannot be interrupted, and that of LibTorch
+// 1.13 is useless after a time-out. Whoever waits for an exchange is woken by a failure, and judges rank 0 by itself:
+// if the store's connection breaks, it has died; if the store does not answer for Rendezvous::timeout, it is stopped or
+// cut off. Time during which this process was stopped itself does not count.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>

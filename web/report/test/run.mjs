@@ -1,5 +1,9 @@
 // Runs one suite of the page's tests, as ctest does: node run.mjs BUILD_DIRECTORY unit|browser [PLUMB_PROGRAM]
 // Exits with 77 where the suite cannot run on this machine.
+//
+// unit (the test `page`), in Node.js: scales, formats, escapes, the limits of zooming. browser (`page_browser`): pages that
+// `plumb report` wrote, in headless Chromium: legend, axes, zoom, downloads, sorting, dark mode, a phone's width, the
+// keyboard, print, hostile text everywhere, and axe-core's rules of accessibility (MPL-2.0; for these tests only).
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
