@@ -215,6 +215,7 @@ TEST(Encoder, CanBeDifferentiatedTwice) {
     config.pooling = pooling;
     Batch batch = small_batch();
     if (config.pooling == "none") {
+      config.labels = 0;
       config.pooler = false;
       config.output_transform = true;
       batch.predicted_positions = {1, 4};
