@@ -198,7 +198,7 @@ def test_the_mean_over_batches(memory):
     model = OfCubes().double()
     batches = torch.randn(3, 4, 3, dtype=torch.float64)
     together = plumb.Hessian(lambda: model(batches).square().mean(), model)
-    divided = plumb.Hessian(lambda batch: model(batch).square().mean(), model, batches=batches, graph_memory=memory)
+    divided = plumb.Hessian(lambda batch: model(batch).square().mean(), model, batches=list(batches), graph_memory=memory)
     vector = torch.randn(together.shape[0], dtype=torch.float64)
     assert (together @ vector - divided @ vector).abs().max() < 1e-12
     assert (together.gradient - divided.gradient).abs().max() < 1e-12
