@@ -102,6 +102,9 @@ TEST(Conclusion, WhatToDoComesFirst) {
   const Conclusion nothing = answer(kBelow, {kFails, stuck});
   EXPECT_FALSE(nothing.recommended);
   EXPECT_TRUE(nothing.answer.starts_with("does not train at 0.001: ")) << nothing.answer;
+  // Nor does a control far below, which has learned less.
+  const Trial control = trial(1e-5, TrialOutcome::slow, kReference + 0.5);
+  EXPECT_FALSE(answer(kAround, {kFails, stuck, control}).recommended);
 }
 
 TEST(Conclusion, OfARunThatGoesOnRecommendsNothing) {

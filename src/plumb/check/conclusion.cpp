@@ -72,18 +72,25 @@ const Meaning& meaning_of(Ending ending) {
 }
 
 /// The rate to recommend: the best guess, if a trial at it or above has trained, or one below makes it sure; otherwise
-/// the highest at which one has trained, and 0 if none has. What is still on the plateau has not.
+/// the highest at which one has trained, and 0 if none has, or if a stable one at a higher rate has learned more. What
+/// is still on the plateau has not trained.
 double carried_rate(const SearchPlan& plan, const SearchState& known) {
-  double highest = 0;
+  const Trial* carrier = nullptr;
   for (const Trial& trial : known.trials) {
     const bool slow = trial.outcome == TrialOutcome::slow && !trial.on_plateau;
     if ((trial.outcome != TrialOutcome::trains && !slow) || trial.warm_up > plan.schedule.warm_up) continue;
     if (counts_as_failed(trial, best_trial(known.trials, trial.warm_up), plan)) continue;
-    highest = std::max(highest, trial.learning_rate);
+    if (carrier == nullptr || trial.learning_rate > carrier->learning_rate) carrier = &trial;
   }
-  if (highest == 0) return 0;
-  const double guess = best_guess(plan, known);
-  return guess <= std::max(highest, known.belief.quantile(1 - kSure)) ? guess : highest;
+  if (carrier == nullptr) return 0;
+  const double highest = carrier->learning_rate, guess = best_guess(plan, known);
+  if (guess <= std::max(highest, known.belief.quantile(1 - kSure))) return guess;
+  const bool surpassed = std::any_of(known.trials.begin(), known.trials.end(), [&](const Trial& trial) {
+    if (trial.outcome != TrialOutcome::slow || trial.learning_rate <= highest) return false;
+    const auto [own, of_carrier] = last_losses(trial, *carrier);
+    return own < of_carrier;
+  });
+  return surpassed ? 0 : highest;
 }
 
 /// "0.0044 with 104 steps of warm-up".
