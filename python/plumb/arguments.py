@@ -19,8 +19,8 @@ _FORMS = ("lambda: criterion(model(x), y)", "lambda batch: criterion(model(batch
 
 
 def require_loss(loss: Any, arguments: int = 2) -> None:
-    """Throws Error, with the form to pass it in, if a loss is a tensor, a criterion such as nn.CrossEntropyLoss() alone, or
-    no function of so many arguments."""
+    """Throws Error, with the form to pass it in, if a loss is a tensor or a criterion such as nn.CrossEntropyLoss() alone, or
+    cannot be called with this number of arguments."""
     what = ""
     if isinstance(loss, (torch.Tensor, torch.nn.modules.loss._Loss)):
         what = "is a tensor" if isinstance(loss, torch.Tensor) else f"is a {type(loss).__name__} alone"

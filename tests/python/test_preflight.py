@@ -182,7 +182,7 @@ def lightning(model, data, mistake=None, **trainer):
 
         def configure_optimizers(self):
             optimizer = torch.optim.AdamW((copy.deepcopy(self.model) if mistake == "other" else self).parameters(), lr=3e-3)
-            if mistake == "list":  # which is none
+            if mistake == "list":  # not a mistake: Lightning accepts it
                 return [optimizer]
             schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=self.trainer.estimated_stepping_batches)
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

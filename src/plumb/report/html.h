@@ -12,8 +12,8 @@ namespace plumb {
 /// if `results` has another schema.
 std::string render_report(const Json& results);
 
-/// A page that `render_report` made, as PDF: the Chromium in PATH prints it. Throws Error if there is none, or if it
-/// fails.
+/// Prints an HTML page of `render_report` with an installed Chromium, and returns the PDF. Throws Error if Chromium is
+/// not installed or fails.
 std::string printed_report(const std::string& page);
 
 /// DIRECTORY/results.json. Throws Error if the results are missing, are not valid JSON or have another schema.
