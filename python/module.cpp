@@ -222,14 +222,15 @@ void make_budget(check::Budget* place, const std::string& text, int64_t steps) {
 /// to the document of a check::Trial. `spent`: gradients and seconds of the budget.
 std::string search_rates(const check::Budget& budget, const std::pair<int64_t, double>& spent, double peak,
                          int64_t warm_up, int64_t steps, double reference, double least_gain, double clear_gain,
-                         uint64_t seed, std::optional<double> critical_rate, double momentum_gain, bool signs,
-                         const nb::callable& attempt, const std::optional<nb::callable>& progress) {
+                         uint64_t seed, std::optional<double> critical_rate, double momentum_gain,
+                         check::StepLength step_length, const nb::callable& attempt,
+                         const std::optional<nb::callable>& progress) {
   const check::SearchPlan plan{.schedule = {.peak = peak, .warm_up = warm_up, .steps = steps},
                                .configured_rate = peak,
                                .reference = reference,
                                .gain_to_compare = least_gain,
                                .gain_without_control = clear_gain,
-                               .steps_like_signs = signs,
+                               .step_length = step_length,
                                .seed = seed,
                                .budget = budget,
                                .seconds = spent.second,
@@ -245,7 +246,7 @@ std::string search_rates(const check::Budget& budget, const std::pair<int64_t, d
   check::CheckResult result;
   result.critical_rate = critical_rate;
   result.cost.gradients = spent.first;
-  const check::RateBelief before = check::belief_before_trials(critical_rate, momentum_gain, signs, peak);
+  const check::RateBelief before = check::belief_before_trials(critical_rate, momentum_gain, step_length, peak);
   check::search_rates(plan, before, hooks, result);
   Json document = described_json(result);
   document["exit_status"] = check::exit_status(result);
@@ -292,6 +293,10 @@ NB_MODULE(_plumb, module) {
   module.attr("LARGEST_UPDATE") = check::kLargestUpdate;
   module.attr("SMALLEST_UPDATES") = check::kSmallestUpdates;
   module.attr("MOST_BELOW_EPSILON") = check::kMostBelowEpsilon;
+  nb::enum_<check::StepLength>(module, "StepLength")
+      .value("gradient", check::StepLength::gradient)
+      .value("sign", check::StepLength::sign)
+      .value("weights", check::StepLength::weights);
   nb::class_<check::Budget>(module, "Budget").def("__init__", &make_budget, nb::arg("text"), nb::arg("steps"));
   module.def("judge_trial", &judge_trial, nb::kw_only(), nb::arg("steps"), nb::arg("losses"), nb::arg("warm_up"),
              nb::arg("most"), nb::arg("reference"), nb::arg("diverged"));
@@ -299,8 +304,8 @@ NB_MODULE(_plumb, module) {
   module.def("critical_rate", &critical_rate, nb::arg("slope"), nb::arg("rise"), nb::arg("start"));
   module.def("search_rates", &search_rates, nb::kw_only(), nb::arg("budget"), nb::arg("spent"), nb::arg("peak"),
              nb::arg("warm_up"), nb::arg("steps"), nb::arg("reference"), nb::arg("least_gain"), nb::arg("clear_gain"),
-             nb::arg("seed"), nb::arg("critical_rate"), nb::arg("momentum_gain"), nb::arg("signs"), nb::arg("attempt"),
-             nb::arg("progress"));
+             nb::arg("seed"), nb::arg("critical_rate"), nb::arg("momentum_gain"), nb::arg("step_length"),
+             nb::arg("attempt"), nb::arg("progress"));
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<LanczosRecurrence>(module, "Recurrence")
       .def(nb::init<int64_t, int64_t, double, double>(), nb::arg("size"), nb::arg("steps"), nb::arg("tolerance"),

@@ -1,5 +1,6 @@
 """The judge, the search for learning rates, the drawing of figures, and of the solver all but the vectors, in C++."""
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,6 +67,11 @@ SMALLEST_STATES: float
 LARGEST_STATES: float
 MOST_BELOW_EPSILON: float
 
+class StepLength(enum.Enum):
+    gradient = 0
+    sign = 1
+    weights = 2
+
 def judge_trial(*, steps: Sequence[int], losses: Sequence[float], warm_up: int, most: int,
                 reference: float | None, diverged: bool) -> tuple[str, bool, str, bool]: ...
 
@@ -75,5 +81,5 @@ def critical_rate(slope: float, rise: Callable[[float], float], start: float) ->
 
 def search_rates(*, budget: Budget, spent: tuple[int, float], peak: float, warm_up: int, steps: int, reference: float,
                  least_gain: float, clear_gain: float, seed: int, critical_rate: float | None, momentum_gain: float,
-                 signs: bool, attempt: Callable[[float, int, int, int, float], str],
+                 step_length: StepLength, attempt: Callable[[float, int, int, int, float], str],
                  progress: Callable[[str, float], object] | None) -> str: ...

@@ -96,6 +96,7 @@ class Recommendation:
 
     learning_rate: float
     warm_up: int
+    tried: bool = True  # a trial carries it; otherwise an estimate, since none has trained
     # Nats by which such rates ended above the best one, on average and at most in nine of ten runs, and below the planned one.
     loss_above_best: float | None = None
     most_loss_above_best: float | None = None
@@ -103,7 +104,7 @@ class Recommendation:
     gain_of_warm_up: Gain | None = None  # of 200 steps, where the planned rate trains without
 
     def __repr__(self) -> str:
-        return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps"
+        return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps{'' if self.tried else ', untried'}"
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,7 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
             least_gain=0.03 * abs(run.first) if reference is None else 0.2,
             clear_gain=0.06 * abs(run.first) if reference is None else 0.0,
             critical_rate=run.critical_rate, momentum_gain=max(map(_momentum_gain, optimizers)),
-            signs=not all(isinstance(one, torch.optim.SGD) for one in optimizers), attempt=run.attempt, progress=progress))
+            step_length=_step_length(optimizers), attempt=run.attempt, progress=progress))
     known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
                              for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
     known |= {name: found.get(name) for name in ("verdict", "answer", "exit_status", "tried_warm_up", "critical_rate",
@@ -646,6 +647,15 @@ def _momentum_gain(optimizer: torch.optim.Optimizer) -> float:
     group = optimizer.param_groups[0]
     momentum = group.get("momentum", 0.0) if isinstance(optimizer, torch.optim.SGD) else 0.0
     return (1 - group["dampening"]) / (1 - momentum) if momentum else 1.0
+
+
+def _step_length(optimizers: list[torch.optim.Optimizer]) -> _plumb.StepLength:
+    """What the length of all their steps follows beside the learning rate."""
+    if all(isinstance(one, torch.optim.SGD) for one in optimizers):
+        return _plumb.StepLength.gradient
+    by_weights = all(type(one).__name__ in ("Adafactor", "Lamb", "LAMB") and one.param_groups[0].get("scale_parameter", True)
+                     for one in optimizers)
+    return _plumb.StepLength.weights if by_weights else _plumb.StepLength.sign
 
 
 @contextlib.contextmanager

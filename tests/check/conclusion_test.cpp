@@ -38,7 +38,7 @@ TEST(Conclusion, OfEachEnding) {
       {Ending::run_too_short, CheckAnswer::unknown, false, kAround, {}, brief},
       {Ending::budget_too_small, CheckAnswer::unknown, false, kAround, {}},
       {Ending::nothing_trains, CheckAnswer::cannot, false, kBelow, {kFails, kFailsFarBelow}},
-      {Ending::nothing_trains_so_far, CheckAnswer::other_rate, false, kBelow, {kFails, kFailsLower}},
+      {Ending::nothing_trains_so_far, CheckAnswer::other_rate, true, kBelow, {kFails, kFailsLower}},
       {Ending::nothing_trains_yet, CheckAnswer::unknown, false, kAround, {kFails, kFailsLower}},
       {Ending::nothing_trains_yet, CheckAnswer::unknown, false, kBelow, {kFails, kFailsLower}, warmed},
       {Ending::moves_too_little, CheckAnswer::other_rate, true, kFarAbove, {kUnmoved, kTrainsAbove}, short_run},
@@ -72,7 +72,7 @@ TEST(Conclusion, OfEachEnding) {
     EXPECT_EQ(ending_of(plan, known), each.ending);
     EXPECT_EQ(found.verdict, each.answer);
     EXPECT_EQ(found.recommended.has_value(), each.recommends);
-    const bool known_loss = found.recommended && each.ending != Ending::needs_warm_up;
+    const bool known_loss = found.recommended && found.recommended->tried && each.ending != Ending::needs_warm_up;
     EXPECT_EQ(known_loss && found.recommended->loss_above_best.has_value(),
               known_loss && each.answer != CheckAnswer::unknown);
   }
@@ -99,9 +99,13 @@ TEST(Conclusion, WhatToDoComesFirst) {
   Trial stuck = kTrainsLower;
   stuck.outcome = TrialOutcome::slow;
   stuck.on_plateau = true;
-  const Conclusion nothing = answer(kBelow, {kFails, stuck});
-  EXPECT_FALSE(nothing.recommended);
-  EXPECT_TRUE(nothing.answer.starts_with("does not train at 0.001: ")) << nothing.answer;
+  const Conclusion untried = answer(kBelow, {kFails, stuck});
+  ASSERT_TRUE(untried.recommended);
+  EXPECT_FALSE(untried.recommended->tried);
+  EXPECT_FALSE(untried.recommended->loss_above_best);
+  EXPECT_EQ(
+      untried.answer,
+      "does not train at 0.001; try 7.1e-05: no trial has trained yet, and the largest stable rate is about 0.0001");
   // Nor does a control far below, which has learned less.
   const Trial control = trial(1e-5, TrialOutcome::slow, kReference + 0.5);
   EXPECT_FALSE(answer(kAround, {kFails, stuck, control}).recommended);

@@ -64,7 +64,7 @@ TEST(RateSearch, ComesToEachVerdict) {
   const CheckResult trains = runs.search();
   EXPECT_EQ(trains.verdict, CheckAnswer::trains);
   EXPECT_EQ(trains.recommended->learning_rate,
-            rate_to_recommend(trains.largest_stable_rate->estimate, 1e-3, runs.plan.steps_like_signs));
+            rate_to_recommend(trains.largest_stable_rate->estimate, 1e-3, runs.plan.step_length));
   EXPECT_GT(trains.recommended->most_loss_above_best, trains.recommended->loss_above_best);
 
   runs.stable = runs.stable_with_warm_up = 5e-5;
@@ -153,7 +153,7 @@ TEST(RateSearch, RecommendsInTheUnitOfTheConfiguration) {
   runs.plan.budget.gradients = 800;
   const CheckResult kept = runs.search(runs.stable);
   ASSERT_EQ(kept.verdict, CheckAnswer::trains) << kept.answer;
-  ASSERT_EQ(rate_to_recommend(kept.largest_stable_rate->estimate, peak, true), peak);
+  ASSERT_EQ(rate_to_recommend(kept.largest_stable_rate->estimate, peak, StepLength::sign), peak);
   EXPECT_EQ(kept.recommended->learning_rate, 0.3);
   EXPECT_TRUE(recommends_as_configured(kept));
   runs.stable = 0.01 * factor;

@@ -20,13 +20,13 @@ TEST(RateBelief, BeginsAsANormalDistributionOfLogarithms) {
 }
 
 TEST(RateBelief, BeginsAroundTheFirstStepsCriticalRateOrThePlannedOne) {
-  const auto median = [](std::optional<double> critical, bool signs, double planned) {
-    return std::log2(belief_before_trials(critical, 10, signs, planned).estimate().estimate);
+  const auto median = [](std::optional<double> critical, StepLength length, double planned) {
+    return std::log2(belief_before_trials(critical, 10, length, planned).estimate().estimate);
   };
-  EXPECT_NEAR(median(2, false, 1e-3), std::log2(0.14), 0.02);
-  EXPECT_NEAR(median(2, true, 1e-3), std::log2(0.008), 0.02);
-  EXPECT_NEAR(median({}, false, 0.3), std::log2(0.3), 0.02);
-  EXPECT_NEAR(median({}, true, 0), std::log2(1e-3), 0.02);
+  EXPECT_NEAR(median(2, StepLength::gradient, 1e-3), std::log2(0.14), 0.02);
+  EXPECT_NEAR(median(2, StepLength::sign, 1e-3), std::log2(0.008), 0.02);
+  EXPECT_NEAR(median({}, StepLength::gradient, 0.3), std::log2(0.3), 0.02);
+  EXPECT_NEAR(median({}, StepLength::sign, 0), std::log2(1e-3), 0.02);
 }
 
 TEST(RateBelief, LiesBetweenATrialThatTrainedAndOneThatFailed) {
@@ -67,25 +67,27 @@ TEST(RateBelief, QuantilesAreOrdered) {
 }
 
 TEST(RateToRecommend, LiesBelowTheLargestStableRateWhateverIsPlanned) {
-  const auto octaves = [](double stable, double planned, bool signs) {
-    return std::log2(rate_to_recommend(stable, planned, signs) / stable);
+  const auto octaves = [](double stable, double planned, StepLength length) {
+    return std::log2(rate_to_recommend(stable, planned, length) / stable);
   };
   for (const double planned : {1e-30, 1e-6, 1e3}) {
-    EXPECT_NEAR(octaves(1, planned, false), -1.25, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(-2), planned, false), -0.95, 1e-12);
-    EXPECT_NEAR(octaves(2, planned, false), -1.4, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(-20), planned, false), -0.9, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(20), planned, false), -1.5, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(-4), planned, true), -3.625, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(-8), planned, true), -1.625, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(-20), planned, true), -0.5, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(20), planned, true), -6, 1e-12);
+    EXPECT_NEAR(octaves(1, planned, StepLength::gradient), -1.25, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-2), planned, StepLength::gradient), -0.95, 1e-12);
+    EXPECT_NEAR(octaves(2, planned, StepLength::gradient), -1.4, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-20), planned, StepLength::gradient), -0.9, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(20), planned, StepLength::gradient), -1.5, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-4), planned, StepLength::sign), -3.625, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-8), planned, StepLength::sign), -1.625, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-20), planned, StepLength::sign), -0.5, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(20), planned, StepLength::sign), -6, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-2), planned, StepLength::weights), -3, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-20), planned, StepLength::weights), -0.5, 1e-12);
   }
   // A planned rate that is as good stays as it is.
   for (const double near : {-0.49, 0.49})
-    EXPECT_EQ(rate_to_recommend(1, std::exp2(-1.25 + near), false), std::exp2(-1.25 + near));
-  EXPECT_NEAR(octaves(1, std::exp2(-1.25 + 0.51), false), -1.25, 1e-12);
-  EXPECT_NEAR(octaves(1, 0, false), -1.25, 1e-12);
+    EXPECT_EQ(rate_to_recommend(1, std::exp2(-1.25 + near), StepLength::gradient), std::exp2(-1.25 + near));
+  EXPECT_NEAR(octaves(1, std::exp2(-1.25 + 0.51), StepLength::gradient), -1.25, 1e-12);
+  EXPECT_NEAR(octaves(1, 0, StepLength::gradient), -1.25, 1e-12);
 }
 
 // The smallest shares of three pairs of docs/check.md in which a warm-up raised the rate by more than a factor of 2.

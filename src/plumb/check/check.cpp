@@ -47,7 +47,7 @@ class Check {
                           .resumes = subject_.first_step > 0,
                           .reference = result_.frequencies,
                           .judges_relative_gain = begins_at_random(subject_),
-                          .steps_like_signs = prior.steps_like_signs,
+                          .step_length = prior.step_length,
                           .seed = options_.seed,
                           .budget = options_.budget,
                           .seconds = watch_.seconds(),

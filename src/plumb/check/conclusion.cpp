@@ -33,7 +33,7 @@ bool all_failed(const std::vector<Trial>& trials, double peak) {
 
 /// The rate to train with, in the unit of the schedule's peak.
 double best_guess(const SearchPlan& plan, const SearchState& known) {
-  return rate_to_recommend(known.belief.estimate().estimate, plan.schedule.peak, plan.steps_like_signs);
+  return rate_to_recommend(known.belief.estimate().estimate, plan.schedule.peak, plan.step_length);
 }
 
 /// Whether all steps of the planned run change the weights less than a few at the best guess. A trial at the planned
@@ -56,7 +56,7 @@ struct Meaning {
 constexpr Meaning kMeanings[] = {{Ending::run_too_short, CheckAnswer::unknown, false},
                                  {Ending::budget_too_small, CheckAnswer::unknown, false},
                                  {Ending::nothing_trains, CheckAnswer::cannot, false},
-                                 {Ending::nothing_trains_so_far, CheckAnswer::other_rate, false},
+                                 {Ending::nothing_trains_so_far, CheckAnswer::other_rate, true},
                                  {Ending::nothing_trains_yet, CheckAnswer::unknown, false},
                                  {Ending::moves_too_little, CheckAnswer::other_rate, true},
                                  {Ending::not_below_frequencies, CheckAnswer::unknown, false},
@@ -108,6 +108,7 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
   const PlannedSchedule& planned = plan.schedule;
   const RateEstimate stable = known.belief.estimate();
   const double smallest = smallest_rate(known.trials);
+  const std::string to_try = made && !made->tried ? fmt::format("; try {}", in_words(*made)) : "";
   switch (ending) {
     case Ending::run_too_short:
       return fmt::format("cannot tell: a run of {} steps is too short to judge", planned.steps);
@@ -116,9 +117,8 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
     case Ending::nothing_trains:
       return fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest);
     case Ending::nothing_trains_so_far:
-      return fmt::format(
-          "does not train at {:.2g}: no trial learned anything, at rates down to {:.2g}; lower ones were not tried",
-          planned.peak, smallest);
+      return fmt::format("does not train at {:.2g}{}: no trial learned anything, at rates down to {:.2g}", planned.peak,
+                         to_try, smallest);
     case Ending::nothing_trains_yet:
       return fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
                          smallest);
@@ -144,11 +144,10 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
       return fmt::format("trains only with warm-up: {}{} steps were enough at {:.2g}",
                          made ? fmt::format("use {}; ", in_words(*made)) : "", *known.warm_up_that_helps, planned.peak);
     case Ending::fails:
-      return made ? fmt::format("use {} instead of {:.2g}, which does not train", in_words(*made), plan.configured_rate)
-                  : fmt::format(
-                        "does not train at {:.2g}: {}, but no trial has trained yet; a larger budget may find a "
-                        "rate",
-                        planned.peak, about(stable.estimate));
+      return made && made->tried
+                 ? fmt::format("use {} instead of {:.2g}, which does not train", in_words(*made), plan.configured_rate)
+                 : fmt::format("does not train at {:.2g}{}: no trial has trained yet, and {}", planned.peak, to_try,
+                               about(stable.estimate));
     case Ending::longer_warm_up_may_do:
       return fmt::format(
           "cannot tell within this budget: {}, below {:.2g}, but the planned warm-up of {} steps may be enough",
@@ -179,16 +178,21 @@ std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& pl
   if (ending == Ending::needs_warm_up) return recommend(plan, plan.configured_rate, 2 * *known.warm_up_that_helps);
   // Trained weights are to change as was planned.
   if (ending == Ending::trains && !plan.judges_relative_gain) return recommend(plan, plan.configured_rate);
-  const double rate = carried_rate(plan, known);
-  if (rate == 0) return std::nullopt;
+  double rate = carried_rate(plan, known);
+  const bool tried = rate > 0;
+  if (!tried) {
+    if (ending != Ending::fails && ending != Ending::nothing_trains_so_far) return std::nullopt;
+    rate = best_guess(plan, known);
+  }
   Recommendation made =
       recommend(plan, rate == plan.schedule.peak ? plan.configured_rate : rate / plan.schedule.factor);
+  made.tried = tried;
   const bool in_nats = plan.gain_without_control == 0;  // search.h
-  if (in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
-    std::tie(made.loss_above_best, made.most_loss_above_best) = loss_above_best(plan.steps_like_signs);
+  if (tried && in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
+    std::tie(made.loss_above_best, made.most_loss_above_best) = loss_above_best(plan.step_length);
     if (ending == Ending::trains) made.gain = gain_of_recommended(plan.schedule.peak, rate);
     if (ending == Ending::trains && plan.schedule.warm_up == 0)
-      made.gain_of_warm_up = gain_of_warm_up(plan.steps_like_signs);
+      made.gain_of_warm_up = gain_of_warm_up(plan.step_length);
   }
   return made;
 }

@@ -39,7 +39,8 @@ enum class Ending {
 };
 Ending ending_of(const SearchPlan& plan, const SearchState& known);
 
-/// What `plumb check` says of it. Nothing is recommended that no trial carries.
+/// What `plumb check` says of it. What no trial carries is recommended as an estimate, and only where the planned rate
+/// fails.
 struct Conclusion {
   CheckAnswer verdict = CheckAnswer::unknown;
   std::string answer;

@@ -12,7 +12,9 @@ Prior first_belief(const PlannedRun& planned) {
   const Parameters& parameters = planned.model.parameters();
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(train.optimizer, parameters, train.options);
   const std::optional<Preconditioning> scaled = optimizer->preconditioning();
-  const bool steps_like_signs = !scaled || !scaled->diagonal.empty();
+  const StepLength length = optimizer->scales_by_weights()       ? StepLength::weights
+                            : scaled && scaled->diagonal.empty() ? StepLength::gradient
+                                                                 : StepLength::sign;
   std::optional<double> critical;
   double gain = 1;
   CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(planned.task)};
@@ -31,7 +33,7 @@ Prior first_belief(const PlannedRun& planned) {
     }
   } catch (const Error&) {  // an optimizer without such a step
   }
-  return {belief_before_trials(critical, gain, steps_like_signs, planned.peak_rate), critical, steps_like_signs};
+  return {belief_before_trials(critical, gain, length, planned.peak_rate), critical, length};
 }
 
 }  // namespace plumb::check

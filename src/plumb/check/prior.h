@@ -11,7 +11,7 @@ namespace plumb::check {
 struct Prior {
   RateBelief belief;
   std::optional<double> critical_rate;  // η_c
-  bool steps_like_signs = true;         // SearchPlan
+  StepLength step_length = StepLength::sign;
 };
 
 /// From the critical rate of the run's first step if it has one; check/stable_rate.h.

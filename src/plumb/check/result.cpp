@@ -34,6 +34,7 @@ void describe(Fields& field, Recommendation& recommendation) {
   field("learning_rate", recommendation.learning_rate);
   field("warm_up", recommendation.warm_up);
   field("schedule", recommendation.schedule);
+  field("tried", recommendation.tried);
   field("loss_above_best", recommendation.loss_above_best);
   field("most_loss_above_best", recommendation.most_loss_above_best);
   field.section("gain", recommendation.gain);

@@ -24,8 +24,8 @@ struct SearchPlan {
   double gain_to_compare = 0.2;       // they are not compared before the best has gained as much
   double gain_without_control = 0;    // controls at lower rates are tried while the best has gained less
   bool judges_relative_gain = true;   // whether a trial with less than half of the best one's gain counts as failed
-  bool steps_like_signs = true;       // the optimizer steps along a sign of the gradient, rather than the gradient
-  uint64_t seed = 1;                  // of the first trial; the others count up
+  StepLength step_length = StepLength::sign;
+  uint64_t seed = 1;  // of the first trial; the others count up
   Budget budget;
   double seconds = 0;               // of the budget, spent before
   double seconds_per_gradient = 0;  // as far as is known before any trial

@@ -71,17 +71,20 @@ double RateBelief::quantile(double probability) const {
 
 RateEstimate RateBelief::estimate() const { return {quantile(0.5), quantile(kTail), quantile(1 - kTail)}; }
 
-RateBelief belief_before_trials(std::optional<double> critical_rate, double momentum_gain, bool signs, double planned) {
+RateBelief belief_before_trials(std::optional<double> critical_rate, double momentum_gain, StepLength length,
+                                double planned) {
   constexpr double kUsual = 1e-3;
   if (!critical_rate) return {planned > 0 ? planned : kUsual, kUnmeasured};
-  const Ratio& ratio = signs ? kOfSigns : kOfGradients;
+  const Ratio& ratio = length == StepLength::gradient ? kOfGradients : kOfSigns;
   return {ratio.factor * *critical_rate / momentum_gain, ratio.octaves};
 }
 
-double rate_to_recommend(double largest_stable, double planned, bool signs) {
+double rate_to_recommend(double largest_stable, double planned, StepLength length) {
   // Octaves. The bounds hold for rates in another unit than the validation's, and bind in none of its runs.
   const double stable = std::log2(largest_stable);
-  const double below = signs ? std::clamp(5.625 + 0.5 * stable, 0.5, 6.0) : std::clamp(1.25 + 0.15 * stable, 0.9, 1.5);
+  const double below = length == StepLength::gradient
+                           ? std::clamp(1.25 + 0.15 * stable, 0.9, 1.5)
+                           : std::clamp((length == StepLength::sign ? 5.625 : 4) + 0.5 * stable, 0.5, 6.0);
   const double rate = largest_stable * std::exp2(-below);
   constexpr double kAsGood = 0.5;
   return std::abs(std::log2(rate / planned)) <= kAsGood ? planned : rate;
@@ -93,7 +96,9 @@ void describe(Fields& field, Gain& gain) {
   field("high", gain.high);
 }
 
-std::pair<double, double> loss_above_best(bool signs) { return signs ? std::pair(0.08, 0.16) : std::pair(0.05, 0.1); }
+std::pair<double, double> loss_above_best(StepLength length) {
+  return length == StepLength::gradient ? std::pair(0.05, 0.1) : std::pair(0.08, 0.16);
+}
 
 std::optional<Gain> gain_of_recommended(double planned, double recommended) {
   constexpr double kMost = 5;  // octaves: the runs have up to four
@@ -103,7 +108,9 @@ std::optional<Gain> gain_of_recommended(double planned, double recommended) {
   return Gain{0.17 * counted, 0.06 * counted, 0.25 * counted};
 }
 
-Gain gain_of_warm_up(bool signs) { return signs ? Gain{0.06, -0.06, 0.15} : Gain{0.11, 0.01, 0.21}; }
+Gain gain_of_warm_up(StepLength length) {
+  return length == StepLength::gradient ? Gain{0.11, 0.01, 0.21} : Gain{0.06, -0.06, 0.15};
+}
 
 double warm_up_lift(std::optional<double> gradient_at_input) {
   constexpr double kSmallest = 1e-12;  // a gradient of 0

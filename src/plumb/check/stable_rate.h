@@ -43,21 +43,25 @@ class RateBelief {
   std::vector<double> weights_;  // of the values of log₂ η₅₀ on a grid; they sum to 1
 };
 
+/// What the length of an optimizer's steps follows beside the learning rate: that of the gradient, as in gradient
+/// descent; nothing, since they are about a sign of the gradient, as Adam's; or that of the weights, as Adafactor's.
+enum class StepLength { gradient, sign, weights };
+
 /// The belief before any trial, from the critical rate η_c of the optimizer's first step, above which that step raises
 /// the loss (analysis/critical_rate.h): η₅₀ ≈ c·η_c/`momentum_gain` with a wide deviation, as η_c alone ranks residual
-/// schemes poorly under Adam. `signs`: whether the first step is about a sign of the gradient, as that of Adam. Without
-/// a critical rate, around the planned one, or a usual one if that is 0.
-RateBelief belief_before_trials(std::optional<double> critical_rate, double momentum_gain, bool signs, double planned);
+/// schemes poorly under Adam. Without a critical rate, around the planned one, or a usual one if that is 0.
+RateBelief belief_before_trials(std::optional<double> critical_rate, double momentum_gain, StepLength length,
+                                double planned);
 
-/// A rate to train with, below the largest stable one η₅₀: 0.42·η₅₀^0.85 for gradient descent, and 0.02·√η₅₀ for
-/// optimizers whose steps are about a sign of the gradient (`signs`); best rates span fewer octaves than stable ones.
-/// With these numbers the runs that validate the search give away least (docs/check.md). The planned rate itself if it
-/// is as good, within half an octave.
-double rate_to_recommend(double largest_stable, double planned, bool signs);
+/// A rate to train with, below the largest stable one η₅₀: 0.42·η₅₀^0.85 for gradient descent, 0.02·√η₅₀ for steps like
+/// signs, and 0.06·√η₅₀ for steps by the weights; best rates span fewer octaves than stable ones. With these numbers
+/// the runs that validate the search give away least (docs/check.md). The planned rate itself if it is as good, within
+/// half an octave.
+double rate_to_recommend(double largest_stable, double planned, StepLength length);
 
 /// By how much a recommended rate ended above the best one in those runs, in nats per label: on average, and at most in
 /// nine of ten; of constants that were learned without the run's residual scheme.
-std::pair<double, double> loss_above_best(bool signs);
+std::pair<double, double> loss_above_best(StepLength length);
 
 /// Nats per label, with an 80% interval.
 struct Gain {
@@ -71,7 +75,7 @@ std::optional<Gain> gain_of_recommended(double planned, double recommended);
 
 /// By how much runs with 200 steps of warm-up, at the rate that trials without one recommend for them, ended below
 /// those without, at theirs.
-Gain gain_of_warm_up(bool signs);
+Gain gain_of_warm_up(StepLength length);
 
 /// By how many octaves a warm-up raises the largest stable rate. What a trial without one has shown tells how much: a
 /// divergence is hardly cured, but where tokens collapse, so that only this share of the last layer's gradient reaches

@@ -73,6 +73,8 @@ class Adafactor final : public Optimizer {
     if (mean_.defined()) set_.append(declared_state(), "m", mean_);
   }
 
+  [[nodiscard]] bool scales_by_weights() const override { return options_.relative; }
+
  private:
   /// Running means of squared gradients.
   struct Squares {

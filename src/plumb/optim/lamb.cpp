@@ -28,6 +28,7 @@ class Lamb final : public Optimizer {
   }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }
+  [[nodiscard]] bool scales_by_weights() const override { return true; }
 
  private:
   void update(const OptimizerStep& step) override {

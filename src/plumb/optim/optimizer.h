@@ -93,6 +93,9 @@ class Optimizer {
 
   [[nodiscard]] virtual Beginning beginning() const { return {}; }
 
+  /// Whether a step changes a matrix by a share of its size, which the learning rate is.
+  [[nodiscard]] virtual bool scales_by_weights() const { return false; }
+
   /// Whether the optimizer averages the weights itself. If so, take gradients at the parameters, but evaluate and save
   /// evaluation_weights(). For all other optimizers, the parameters serve both purposes.
   [[nodiscard]] virtual bool averages_weights() const { return false; }

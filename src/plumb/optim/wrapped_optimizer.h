@@ -24,6 +24,7 @@ class WrappedOptimizer : public Optimizer {
     return state;
   }
   [[nodiscard]] Beginning beginning() const override { return inner_->beginning(); }
+  [[nodiscard]] bool scales_by_weights() const override { return inner_->scales_by_weights(); }
   [[nodiscard]] bool averages_weights() const override { return inner_->averages_weights(); }
   [[nodiscard]] Tensor evaluation_weights() const override { return inner_->evaluation_weights(); }
   void see_validation(double nll) override { inner_->see_validation(nll); }
