@@ -12,7 +12,8 @@ from torch import nn
 
 import plumb
 from conftest import same
-from plumb.checking import _momentum_gain
+from plumb import _plumb
+from plumb.checking import _momentum_gain, _step_length
 
 CURVATURES = torch.tensor([0.5, 1.0, 4.0], dtype=torch.float64)
 
@@ -54,6 +55,16 @@ def test_gradient_descent_on_a_quadratic_loss(momentum, rate):
     expected = 2 * gradient.square().sum() / (CURVATURES * gradient.square()).sum()
     assert found.critical_rate == pytest.approx(expected.item(), rel=0.05)
     assert found.first_loss == pytest.approx(0.5 * (0.5 + 4 + 1)) and found.planned_steps is None
+
+
+def test_what_the_length_of_steps_follows():
+    parameters = [nn.Parameter(torch.ones(2, 2))]
+    sgd, adamw = torch.optim.SGD(parameters, lr=0.1), torch.optim.AdamW(parameters)
+    assert _step_length([sgd]) is _plumb.StepLength.gradient
+    assert _step_length([adamw]) is _step_length([sgd, adamw]) is _plumb.StepLength.sign
+
+    if hasattr(torch.optim, "Adafactor"):  # from 2.5 on
+        assert _step_length([torch.optim.Adafactor(parameters)]) is _plumb.StepLength.weights
 
 
 def test_the_unit_of_the_loss_does_not_matter():
