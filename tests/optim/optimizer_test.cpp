@@ -266,6 +266,22 @@ TEST_P(Optimizers, PassOnANaN) {
   }
 }
 
+// From weights twice as large, the same gradients move the weights twice as far, or no farther.
+TEST_P(Optimizers, SayWhetherStepsScaleByTheWeights) {
+  for (const std::string& name : all_names()) {
+    const auto moved = [&](double scale) {
+      const Parameters parameters = make_parameters(GetParam());
+      parameters.flat().mul_(scale);
+      const Tensor before = parameters.flat().clone();
+      const auto optimizer = make_named(name, parameters);
+      for (uint64_t t = 0; t < 2; ++t) optimizer->step(make_gradients(parameters, 1), 1e-3);  // SOAP's first is none
+      return std::pair((parameters.flat() - before).norm().item<double>(), optimizer->scales_by_weights());
+    };
+    const auto [once, scales] = moved(1);
+    EXPECT_NEAR(moved(2).first / once, scales ? 2 : 1, GetParam() == at::kFloat ? 0.1 : 1e-3) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, Optimizers, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& info) { return std::string(at::toString(info.param)); });
 
