@@ -1,4 +1,4 @@
-// The page of `plumb probe --html` and `plumb spectrum --html`: what the tables say, as figures, in one file.
+// What `plumb probe` and `plumb spectrum` show: a page with --html, and its tables and sentences on the terminal.
 #pragma once
 
 #include <optional>
@@ -22,6 +22,9 @@ Results page_of(const ProbeReport& report, const std::optional<InitializationRep
 
 /// The density and the extremes of the Hessian, or those of its diagonal blocks by layer.
 Results page_of(const SpectrumReport& report, const Subject& subject);
+
+/// The page's tables, then its sentences.
+std::string text_of(const Results& page);
 
 /// Writes such a page, unless `file` is empty; says where on standard error.
 void write_page(const std::string& file, const Results& page);

@@ -1,18 +1,13 @@
 // plumb spectrum: eigenvalues of the loss's Hessian.
 #include "checks.h"
-#include "in_words.h"
 #include "measured_page.h"
 #include "plumb/analysis/curvature/spectrum_json.h"
-
-#include <fmt/format.h>
 
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "plumb/base/progress.h"
-#include "plumb/base/text.h"
 #include "processes.h"
 #include "subject.h"
 #include "verb.h"
@@ -27,45 +22,6 @@ struct SpectrumArguments {
   MeasuringProcesses processes;
   std::string html;
 };
-
-std::string with_error(double value, double error) {
-  return fmt::format("{:.6g}", value) + (error == 0 ? "" : fmt::format(" ± {:.2g}", error));
-}
-std::string with_error(const Extreme& extreme) { return with_error(extreme.value, extreme.error); }
-std::string with_error(const Estimate& estimate) { return with_error(estimate.mean, estimate.error.value_or(0)); }
-
-/// One row per layer.
-std::string layers_table(const std::vector<BlockSpectrum>& blocks) {
-  std::vector<std::vector<std::string>> rows = {{"layer", "parameters", "largest", "smallest", "trace"}};
-  for (const BlockSpectrum& block : blocks)
-    rows.push_back({to_string(block.id), with_thousands(block.parameters), with_error(block.spectrum.max),
-                    with_error(block.spectrum.min), with_error(block.spectrum.trace)});
-  return aligned(rows, 1);
-}
-
-std::string whole_text(const Spectrum& spectrum) {
-  std::string text = "largest         " + with_error(spectrum.max) + '\n';
-  text += "smallest        " + with_error(spectrum.min) + '\n';
-  text += "trace           " + with_error(spectrum.trace) + '\n';
-  text += "Frobenius norm  " + with_error(spectrum.frobenius) + '\n';
-  return text + '\n' + in_words(spectrum);
-}
-
-std::string text_of(const SpectrumReport& report) {
-  std::string text =
-      fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
-                  with_thousands(report.parameters), with_thousands(report.tokens), report.loss, report.gradient_norm);
-  text +=
-      !report.lanczos
-          ? "all eigenvalues; ± asymmetry of the matrix\n\n"
-          : fmt::format(
-                "Lanczos, {} steps from {} probe{}; ± is the numerical error of the extremes, and the standard error "
-                "of everything below them\n\n",
-                report.lanczos->steps, report.lanczos->probes, report.lanczos->probes == 1 ? "" : "s");
-  text += report.whole ? whole_text(*report.whole) : layers_table(report.blocks);
-  return text + fmt::format("\n{} Hessian-vector products at {:.3g} s; a gradient takes {:.3g} s\n", report.products,
-                            report.hvp_seconds, report.gradient_seconds);
-}
 
 /// Measures; rank 0 writes the result.
 void measure_and_write(const SpectrumArguments& arguments, const Subject& subject, const Globals& globals,
@@ -87,8 +43,9 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
   const SpectrumReport report = measure_spectrum(*model, subject.batches, options, progress);
   bar.reset();
   if (mesh.all.rank() > 0) return;
-  write_page(arguments.html, page_of(report, subject));
-  emit(globals, subject.document(to_json(report)), text_of(report));
+  const Results page = page_of(report, subject);
+  write_page(arguments.html, page);
+  emit(globals, subject.document(to_json(report)), text_of(page));
 }
 
 void add_spectrum(CLI::App& app, Globals& globals) {

@@ -114,8 +114,9 @@ TEST(Initialization, ProbeMeasuresWhatItsOptionsSay) {
 
   const test::Finished text = test::succeeded(test::run_plumb(command));
   for (const char* expected :
-       {"\nbackward gain:", "decoder.layers.0.cross_attention.stream", "multiply out",
-        "\nfirst step of adam:", "critical learning rate", "momentum makes steps 10 times as long", "\ncurvature:"})
+       {"\nWhat each part passes back.", "decoder.layers.0.cross_attention.stream", "multiply out", "\nThe first step.",
+        "critical learning rate", "\nWhat the first step does to the logits.", "\nadam       outside the layers",
+        "\nCurvature."})
     EXPECT_CONTAINS(text.output, expected);
   const test::Finished alone = test::run_plumb({"probe", "--config", golden_file(".toml").string(), "--batch",
                                                 golden_file(".json").string(), "--layer-curvature", "5"});

@@ -96,7 +96,8 @@ TEST(CommandLine, ThePageOfAProbeShowsItsNumbers) {
   EXPECT_EQ(series_of(document, "first_step_logits_adam").at("encoder")["x"], (Json{1, 2}));
   std::vector<std::string> tables;
   for (const Json& table : document["tables"]) tables.push_back(table["id"]);
-  EXPECT_EQ(tables, (std::vector<std::string>{"layers", "gains", "first_steps", "curvature_split"}));
+  EXPECT_EQ(tables, (std::vector<std::string>{"whole", "layers", "slopes", "activations", "branches", "gains",
+                                              "first_steps", "first_step_logits", "curvature_split"}));
   EXPECT_CONTAINS(document["summary"].dump(), "In the decoder, the gradient of W2");
 }
 

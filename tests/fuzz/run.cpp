@@ -17,13 +17,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   folder.write("result.json", parts[1]);
   folder.write("metrics.jsonl", parts[2]);
   std::vector<RunSummary> runs = read_runs({folder.path().string()});
-  (void)run_table_text(runs);
+  (void)run_table_text(runs, run_columns(runs));
   (void)run_table_json(runs).dump(-1, ' ', false, Json::error_handler_t::replace);
   (void)runs_report(runs).dump(-1, ' ', false, Json::error_handler_t::replace);
   runs.push_back(runs.front());
   runs.back().settings.emplace_back("train.seed", "2");
   sort_runs(runs, "step", true);
-  (void)run_table_text(runs);
+  (void)run_table_text(runs, run_columns(runs));
   (void)runs_report(runs);
   try {
     const auto metrics = folder.path() / "metrics.jsonl", copy = folder.path() / "copy.jsonl";

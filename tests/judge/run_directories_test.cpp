@@ -45,7 +45,7 @@ TEST_F(RunDirectories, EventFilesThatAreDamagedAreLeftOutAndNamed) {
     events[events.size() - 20] ^= 1;
   }
   std::vector<std::string> notes;
-  EXPECT_EQ(read_run_records(folder_.path(), {}, notes).size(), 1U);
+  EXPECT_EQ(read_run_records(folder_.path(), {}, &notes).size(), 1U);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_CONTAINS(notes[0], "bad/events.out.tfevents.0");
 }

@@ -43,7 +43,7 @@ TEST(ModelCost, CountsTheParametersOfGopher) {
     EXPECT_NEAR(static_cast<double>(cost.parameters), each.named, 0.02 * each.named);
     EXPECT_EQ(cost.layers, each.layers);
     EXPECT_EQ(cost.embeddings, 32000 * each.d_model);
-    EXPECT_DOUBLE_EQ(cost.layer_flops, 26 * d * d);
+    EXPECT_DOUBLE_EQ(cost.flops.matrices_per_token(), 26 * l * d * d);
   }
 }
 
@@ -92,9 +92,9 @@ TEST(ModelCost, CountsOperationsAsTheTrainerDoes) {
           const double trained = 3 * FlopCounter(*make_model(config)).forward(batch);
           const ModelCost cost = cost_of(config);
           EXPECT_NEAR(cost.training_flops(length) * 3 * static_cast<double>(length), trained, 1e-12 * trained);
-          EXPECT_NEAR(static_cast<double>(cost.layers) * cost.layer_flops +
-                          static_cast<double>(cost.attentions) * cost.attention_flops(length),
-                      cost.layers_flops(length), 1e-12 * trained);
+          EXPECT_NEAR(
+              cost.flops.matrices_per_token() + static_cast<double>(cost.attentions) * cost.attention_flops(length),
+              cost.layers_flops(length), 1e-12 * trained);
         }
       }
     }

@@ -82,7 +82,7 @@ TEST(RunsReport, SaysWhichRunsHaveFailed) {
   RunSummary good = made_up("a", 4), bad = made_up("b", 4);
   good.learning = LearningJudgment{.learning = Learning::learned, .text = "it learned"};
   EXPECT_LACKS(runs_report({good}).dump(), "it learned");
-  EXPECT_LACKS(run_table_text({good}), "learned");
+  EXPECT_LACKS(run_table_text({good}, run_columns({good})), "learned");
   bad.learning = LearningJudgment{.learning = Learning::worse_than_uniform, .text = "it ends at 7.91"};
   const Json report = runs_report({good, bad});
   EXPECT_EQ(report["summary"].back(), "b has failed: it ends at 7.91.");

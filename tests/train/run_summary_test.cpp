@@ -29,6 +29,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string table_text(const std::vector<RunSummary>& runs, size_t width = 0) {
+  return run_table_text(runs, run_columns(runs), width);
+}
+
 /// Three runs of a few steps: "a" and "b" differ in optimizer and learning rate; "stopped" ended early.
 class RunSummaries : public ::testing::Test {
  protected:
@@ -142,7 +146,7 @@ TEST_F(RunSummaries, ListsDamagedRunsAsWhatTheyAre) {
   EXPECT_EQ(by_name["empty"].outcome, "unreadable");
   EXPECT_EQ(by_name["mark"].outcome, "finished");
   std::vector<RunSummary> all = read_runs({own_.path().string()});
-  EXPECT_CONTAINS(run_table_text(all), "trouble");
+  EXPECT_CONTAINS(table_text(all), "trouble");
 }
 
 TEST_F(RunSummaries, SeesWhoIsTraining) {
@@ -194,7 +198,7 @@ TEST_F(RunSummaries, TellOfDamageWithinTheHistoryAndReadWhatFollows) {
   EXPECT_EQ(alone.history.size(), whole.history.size() - 1);
   EXPECT_EQ(alone.best_valid_nll, whole.best_valid_nll);
   EXPECT_EQ(alone.outcome, "finished");  // the last line says so
-  const std::string text = run_table_text({alone});
+  const std::string text = table_text({alone});
   EXPECT_CONTAINS(text, "line 3");
 }
 
@@ -224,7 +228,7 @@ TEST_F(RunSummaries, TellALongerRunFromOneThatWasPlannedSo) {
   }
   const std::vector<RunSummary> all = read_runs({own_.path().string()});
   EXPECT_EQ(differing_keys(all), std::vector<std::string>{"plan.changes"});
-  EXPECT_CONTAINS(run_table_text(all), "20 steps until step 13");
+  EXPECT_CONTAINS(table_text(all), "20 steps until step 13");
   EXPECT_EQ(run_training(longer, own_ / "finished").steps, 40);  // the record is no other configuration
   // A run of another name that begins with such a configuration has no such past.
   run_training(load_run_config(own_ / "finished"), own_ / "new");
@@ -299,26 +303,26 @@ TEST_F(RunSummaries, ShowsNamesOnOneLineWithoutControlCharacters) {
   fs::rename(copy("x"), own_ / "a\n\x1b[31mred");
   fs::rename(copy("x"), own_ / "b");
   const std::vector<RunSummary> found = read_runs({own_.path().string()});
-  for (const std::string& text : {run_table_text(found), seed_table_text(found)}) {
+  for (const std::string& text : {table_text(found), seed_table_text(found)}) {
     EXPECT_CONTAINS(text, "a\\n\\x1b[31mred");
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
   }
-  EXPECT_EQ(split(run_table_text(found), '\n').size(), 4U);  // heading, two runs, the end
+  EXPECT_EQ(split(table_text(found), '\n').size(), 4U);  // heading, two runs, the end
 }
 
 TEST_F(RunSummaries, ANarrowTableNamesTheSettingsThatItLeavesOut) {
   std::vector<RunSummary> found = read_runs({(runs() / "a").string(), (runs() / "b").string()});
-  const std::string whole = run_table_text(found);
+  const std::string whole = table_text(found);
   size_t width = 0;
   for (const std::string& line : split(whole, '\n')) width = std::max(width, line.size());
-  EXPECT_EQ(run_table_text(found, width), whole);
-  const std::string narrow = run_table_text(found, width - 1);
+  EXPECT_EQ(table_text(found, width), whole);
+  const std::string narrow = table_text(found, width - 1);
   const std::vector<std::string> lines = split(narrow, '\n');
   ASSERT_EQ(lines.size(), 5U) << narrow;
   // It leaves out a setting that only one of the two runs has.
   EXPECT_CONTAINS(lines[0], "train.lion.beta1  outcome") << narrow;
   EXPECT_EQ(lines[3], "1 more setting differs: train.lion.beta2");
-  const std::vector<std::string> narrowest = split(run_table_text(found, 1), '\n');
+  const std::vector<std::string> narrowest = split(table_text(found, 1), '\n');
   EXPECT_TRUE(narrowest[0].starts_with("run  outcome")) << narrowest[0];
   EXPECT_EQ(narrowest[3],
             "7 more settings differ: train.adam.beta1, train.adam.beta2, train.adam.eps, train.learning_rate, "
@@ -327,7 +331,7 @@ TEST_F(RunSummaries, ANarrowTableNamesTheSettingsThatItLeavesOut) {
 
 TEST_F(RunSummaries, ShowsFirstWhatDiffers) {
   std::vector<RunSummary> found = read_runs({(runs() / "a").string(), (runs() / "b").string()});
-  const std::vector<std::string> lines = split(run_table_text(found), '\n');
+  const std::vector<std::string> lines = split(table_text(found), '\n');
   ASSERT_EQ(lines.size(), 4U);  // the last is empty
   EXPECT_TRUE(lines[0].starts_with("run  optimizer  learning_rate")) << lines[0];
   EXPECT_TRUE(lines[1].starts_with("a    adam                0.01")) << lines[1];

@@ -257,7 +257,7 @@ std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const 
   std::vector<size_t> place_of;  // by run
   bool several = false;          // runs at one place
   for (size_t i = 0; i < places.size(); ++i) {
-    Records found = read_run_records(places[i].place, {keys, options.lines}, notes);
+    Records found = read_run_records(places[i].place, {keys, options.lines}, &notes);
     std::erase_if(found, [&](const RunRecord& record) { return !fits(record, options); });
     several |= found.size() > 1;
     place_of.insert(place_of.end(), found.size(), i);

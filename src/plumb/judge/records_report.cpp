@@ -82,10 +82,9 @@ Figure figure_of(const std::vector<RunRecord>& runs, const std::string& metric) 
 
 std::vector<RunRecord> read_all_records(const std::vector<std::string>& places, LogFiles* known) {
   std::vector<RunRecord> records;
-  std::vector<std::string> notes;
   for (const std::string& place : places) {
     for (RunRecord& record :
-         read_run_records(place, {{"part", "split", "phase", "mode", "stage", "subset"}}, notes, known)) {
+         read_run_records(place, {{"part", "split", "phase", "mode", "stage", "subset"}}, nullptr, known)) {
       if (places.size() > 1 && !record.name.starts_with(place))
         record.name = (std::filesystem::path(place) / record.name).string();
       records.push_back(std::move(record));

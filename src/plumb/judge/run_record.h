@@ -56,11 +56,10 @@ struct LogKeys {
 ///     `keys.lines` say how a line reads;
 ///   - any other directory: all such files in it and in the folders within, of .json files only "trainer_state.json",
 ///     or, where only checkpoints have one, that of the newest checkpoint. One that cannot be read is left out,
-///     with a sentence in `notes`.
+///     with a sentence in `notes`, if these are given.
 /// `known`: logs that were read before, under the same keys; of those, what has changed since is read. Throws Error if
 /// nothing can be read there, and UsageError if lines have to be chosen by a key.
-std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys,
-                                        std::vector<std::string>& notes, LogFiles* known = nullptr);
-std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys = {});
+std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys = {},
+                                        std::vector<std::string>* notes = nullptr, LogFiles* known = nullptr);
 
 }  // namespace plumb

@@ -152,12 +152,12 @@ void keep_newest(std::map<fs::path, fs::path>& states, const fs::path& file) {
 }
 
 std::vector<RunRecord> records_in_directory(const fs::path& directory, const LogKeys& keys,
-                                            std::vector<std::string>& notes, LogFiles* known) {
+                                            std::vector<std::string>* notes, LogFiles* known) {
   std::vector<RunRecord> records;
   if (contains_runs(directory)) {
     for (const RunSummary& run : read_runs({directory.string()})) {
       records.push_back(record_of(run));
-      if (!run.trouble.empty()) notes.push_back(run.trouble);
+      if (!run.trouble.empty() && notes != nullptr) notes->push_back(run.trouble);
     }
     return records;
   }
@@ -186,18 +186,15 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const Log
     }
   }
   if (records.empty() && !left_out.empty()) throw Error(left_out.front());
-  for (const Error& error : left_out) notes.push_back(fmt::format("left out: {}", error.what()));
+  for (const Error& error : left_out) {
+    if (notes != nullptr) notes->push_back(fmt::format("left out: {}", error.what()));
+  }
   return records;
 }
 
 }  // namespace
 
-std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& keys) {
-  std::vector<std::string> notes;
-  return read_run_records(place, keys, notes);
-}
-
-std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& keys, std::vector<std::string>& notes,
+std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& keys, std::vector<std::string>* notes,
                                         LogFiles* known) {
   if (!fs::exists(place)) throw Error(fmt::format("{}: does not exist", place.string()));
   std::vector<RunRecord> records;

@@ -136,12 +136,4 @@ CorpusMetric chrf_metric(const ChrfOptions& options) {
           .score = [options](std::span<const int64_t> counts) { return chrf_of_counts(counts, options); }};
 }
 
-ChrfScore corpus_chrf(const std::vector<std::string>& hypotheses,
-                      const std::vector<std::vector<std::string>>& references, const ChrfOptions& options) {
-  const CorpusMetric metric = chrf_metric(options);
-  return {.score = metric.score(count_sentences(metric, hypotheses, references).sum()),
-          .name = metric.name,
-          .signature = metric_signature(metric, references.size())};
-}
-
 }  // namespace plumb

@@ -6,9 +6,6 @@
 // is ignored. With several references, the one with the best sentence score counts.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "plumb/metrics/corpus_metric.h"
 
 namespace plumb {
@@ -23,17 +20,6 @@ struct ChrfOptions {
   /// precision or recall is 1e-16.
   bool epsilon_smoothing = false;
 };
-
-struct ChrfScore {
-  double score = 0;  // 0 … 100
-  std::string name;  // "chrF2", "chrF2++"
-  std::string signature;
-};
-
-/// `references`: one vector per reference file, each of the same length as `hypotheses`. Text is detokenized UTF-8.
-/// Throws Error on unequal lengths, no sentences, no references, or options out of range.
-ChrfScore corpus_chrf(const std::vector<std::string>& hypotheses,
-                      const std::vector<std::vector<std::string>>& references, const ChrfOptions& options = {});
 
 /// chrF as a metric over sentence counts, three for each order, character orders first: n-grams of the hypothesis, of
 /// the reference, and common to both. Throws Error on options out of range.

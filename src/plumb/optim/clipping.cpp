@@ -32,10 +32,6 @@ ops::DeviceScalar square_norm(const std::vector<Tensor>& gradients, std::span<co
   return ops::sum_of_squares(moving);
 }
 
-double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
-  return std::sqrt(square_norm(gradients, settings));
-}
-
 double clip_scale(double norm, double limit) { return limit > 0 && norm > limit ? limit / norm : 1.0; }
 
 std::vector<Tensor> clip_values(const std::vector<Tensor>& gradients, double limit) {

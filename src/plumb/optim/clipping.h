@@ -17,9 +17,6 @@ ops::DeviceScalar square_norm(const std::vector<Tensor>& gradients, std::span<co
 /// √Σ‖g‖² over all gradients, summed in the same order.
 double global_norm(const std::vector<Tensor>& gradients);
 
-/// The same without the gradients of frozen parameters.
-double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
-
 /// The factor that limits the norm of the gradients to `limit` (Pascanu et al. 2013, arXiv 1211.5063):
 /// min(1, limit/norm); 1 if limit is 0.
 double clip_scale(double norm, double limit);

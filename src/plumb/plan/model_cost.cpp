@@ -56,7 +56,6 @@ ModelCost cost_of(const ModelConfig& config) {
   if (cost.layers == 0) throw Error("a model without layers cannot be planned");
   cost.layer_parameters = in_layers / static_cast<double>(cost.layers);
   cost.flops = FlopCounter(*model);
-  cost.layer_flops = cost.flops.matrices_per_token() / static_cast<double>(cost.layers);
   cost.outputs = model->outputs();
   cost.d_model = width_of(config);
   cost.heads = config.heads;

@@ -28,7 +28,6 @@ struct ModelCost {
   bool quadratic = false;  // softmax attention: its cost per token grows with the length of the sequence
   bool dropout = false;
 
-  double layer_flops = 0;   // of a layer's matrices in a forward pass, per token; mean over layers
   double output_flops = 0;  // of the output matrix in a forward pass, 2·d·V per token
   FlopCounter flops{};      // what they and the operations below are counted with, as `plumb train` counts its own
 

@@ -14,7 +14,6 @@ namespace {
 
 Json axis_json(const Axis& axis) {
   Json json = {{"label", axis.label}, {"log", axis.log}};
-  if (axis.symlog) json["symlog"] = true;
   if (axis.floor > 0) json["floor"] = axis.floor;
   return json;
 }

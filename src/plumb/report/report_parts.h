@@ -21,8 +21,7 @@ namespace plumb {
 struct Axis {
   std::string label;
   bool log = false;
-  bool symlog = false;  // linear near zero, logarithmic on both sides
-  double floor = 0;     // the smallest value shown on a log axis; 0: chosen by the page
+  double floor = 0;  // the smallest value shown on a log axis; 0: chosen by the page
 };
 
 /// "2.72 (0.54 to 13.7)" with this many significant digits; "2.72" without an interval, as with one seed; "no number"

@@ -15,7 +15,7 @@ struct Tick {
   std::string label;  // empty for a minor tick
 };
 
-/// Linear or logarithmic, as an axis of results.json says (docs/formats/results.md); one with "symlog" is linear.
+/// Linear or logarithmic, as an axis of results.json says (docs/formats/results.md).
 class SvgAxis {
  public:
   /// An axis that covers these values, and a little more on both sides. `from_zero`: a linear axis contains zero, and

@@ -173,10 +173,6 @@ void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool de
   });
 }
 
-std::string run_table_text(const std::vector<RunSummary>& runs, size_t width) {
-  return run_table_text(runs, run_columns(runs), width);
-}
-
 std::string run_table_text(const std::vector<RunSummary>& runs, const std::vector<RunColumn>& shown, size_t width) {
   std::vector<TextColumn> columns;
   for (const RunColumn& column : shown) columns.push_back(text_column(column, runs));

@@ -36,7 +36,6 @@ void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool de
 /// The table as text. To fit into `width` characters (0: no limit), omits settings, starting with those that the fewest
 /// runs have, and names them below the table.
 std::string run_table_text(const std::vector<RunSummary>& runs, const std::vector<RunColumn>& shown, size_t width = 0);
-std::string run_table_text(const std::vector<RunSummary>& runs, size_t width = 0);
 
 /// The table as a document, schema plumb.runs/1 (docs/formats/run.md).
 Json run_table_json(const std::vector<RunSummary>& runs);

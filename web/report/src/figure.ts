@@ -145,7 +145,7 @@ export function makeFigure(whole: Figure, groups: Groups, first: Palette, relate
     return !negative && xs.length > 0 && xs.reduce((a, b) => Math.max(a, b)) >= 30 * xs.reduce((a, b) => Math.min(a, b));
   };
   const logTools = [
-    ...(!categoriesOf(figure) && (figure.x.log || figure.x.symlog || manyDecades()) && positive(figure.series.flatMap((series) => series.x)) ? [logTool("logX", "x")] : []),
+    ...(!categoriesOf(figure) && (figure.x.log || manyDecades()) && positive(figure.series.flatMap((series) => series.x)) ? [logTool("logX", "x")] : []),
     ...(positive(figure.series.flatMap((series) => series.y)) ? [logTool("logY", "y")] : []),
   ];
   const axisTool = h("select", {

@@ -1,6 +1,6 @@
 // Converts a figure to drawing data: scales, domains, points in transformed coordinates, and the look of each series.
 import { type AxisSpec, type Figure, type Series, type Style } from "./results";
-import { type Scale, linearScale, logScale, symlogScale } from "./scale";
+import { type Scale, linearScale, logScale } from "./scale";
 import { type Groups, type Palette, SYMBOLS, shade } from "./palette";
 
 /** The user's settings. */
@@ -63,8 +63,8 @@ export interface Plot {
 }
 
 export const firstView = (figure: Figure): View => ({
-  logX: figure.x.log || figure.x.symlog,
-  logY: figure.y.log || figure.y.symlog,
+  logX: figure.x.log,
+  logY: figure.y.log,
   hidden: new Set(),
   axis: 0,
   smoothing: 0,
@@ -98,16 +98,10 @@ export function categoriesOf(figure: Figure): string[] | null {
   return categorical ? [...new Set(values.map(String))] : null;
 }
 
-function magnitudes(values: number[]): { smallest: number; largest: number } {
-  const sizes = values.map(Math.abs).filter((size) => size > 0);
-  return sizes.length ? { smallest: min(sizes), largest: max(sizes) } : { smallest: 1, largest: 1 };
-}
-
 const min = (values: number[]): number => values.reduce((a, b) => Math.min(a, b), Infinity);
 const max = (values: number[]): number => values.reduce((a, b) => Math.max(a, b), -Infinity);
 
-function scaleFor(axis: AxisSpec, log: boolean, values: number[]): Scale {
-  if (log && axis.symlog) return symlogScale(Math.max(magnitudes(values).largest * 1e-4, magnitudes(values).smallest));
+function scaleFor(log: boolean, values: number[]): Scale {
   if (log && values.some((value) => value > 0)) return logScale();
   const whole = values.length > 0 && values.every(Number.isInteger);
   return linearScale(whole);
@@ -162,9 +156,9 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
   const numbers = (values: unknown[]) => values.filter((value): value is number => typeof value === "number");
   const xs = categories ? [] : numbers(source.flatMap((series) => series.x));
   const ys = numbers(source.flatMap((series) => [...series.y, ...(series.low ?? []), ...(series.high ?? [])]));
-  const xScale = categories ? linearScale() : scaleFor(figure.x, view.logX, xs);
-  const yScale = scaleFor(figure.y, view.logY, ys);
-  const yIsLog = view.logY && !figure.y.symlog && ys.some((value) => value > 0);
+  const xScale = categories ? linearScale() : scaleFor(view.logX, xs);
+  const yScale = scaleFor(view.logY, ys);
+  const yIsLog = view.logY && ys.some((value) => value > 0);
   const floor = yIsLog
     ? floorOf(figure, figure.y, numbers(source.flatMap((series) => series.y)), numbers(source.flatMap((series) => series.low ?? [])))
     : -Infinity;

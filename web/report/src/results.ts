@@ -4,7 +4,6 @@
 export interface AxisSpec {
   label: string;
   log: boolean;
-  symlog: boolean;
   /** The smallest value that a log axis shows; smaller values of a density are drawn below it. */
   floor?: number;
   min?: number;
@@ -123,7 +122,6 @@ function readAxis(raw: unknown): AxisSpec {
   return {
     label: text(axis.label),
     log: axis.log === true,
-    symlog: axis.symlog === true,
     floor: finite(axis.floor) ?? undefined,
     min: finite(axis.min) ?? undefined,
     max: finite(axis.max) ?? undefined,

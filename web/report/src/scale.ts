@@ -1,5 +1,5 @@
 // Axis scales. Charts are drawn in the transformed coordinate t = forward(value), so that bands, bars and zooming work
-// the same on linear, logarithmic and symmetric-logarithmic axes.
+// the same on linear and logarithmic axes.
 import { formatNumber, formatTick, powerOfTen } from "./format";
 
 export interface Tick {
@@ -109,48 +109,5 @@ export function logScale(): Scale {
       return ticks;
     },
     resolves: resolvesLog,
-  };
-}
-
-/** t = sign(v) log10(1 + |v| / linear): linear near zero, logarithmic on both sides. */
-export function symlogScale(linear: number): Scale {
-  const forward = (value: number) => (Math.sign(value) * Math.log1p(Math.abs(value) / linear)) / Math.LN10;
-  const inverse = (at: number) => Math.sign(at) * linear * Math.expm1(Math.abs(at) * Math.LN10);
-  const first = Math.ceil(Math.log10(linear) - 1e-9);
-  const last = (at: number) => Math.floor(Math.log10(Math.max(linear, Math.abs(inverse(at)))) + 1e-9);
-  const resolves = (low: number, high: number) => resolvesLog(low, high) && resolvesLinear(inverse(low), inverse(high));
-
-  /** Zero, then outward the powers of ten (times 2 and 5 if there is room) that are far enough apart. */
-  const decades = (low: number, high: number, count: number): Tick[] => {
-    const spacing = (high - low) / Math.max(2, count) / 1.5;
-    const largest = Math.max(last(low), last(high));
-    const plain = first >= -3 && largest <= 3;
-    const factors = high - low < 2.2 ? [1, 2, 5] : [1];
-    const ticks: Tick[] = low <= 0 && high >= 0 ? [{ at: 0, label: "0" }] : [];
-    for (const sign of [1, -1]) {
-      let previous = 0;
-      for (let exponent = first; exponent <= largest; ++exponent) {
-        for (const factor of factors) {
-          const value = Number(`${factor}e${exponent}`);
-          const at = forward(sign * value);
-          if (Math.abs(at - previous) < spacing || at > high || at < low) continue;
-          const power = factor === 1 ? powerOfTen(exponent) : `${factor}·${powerOfTen(exponent)}`;
-          ticks.push({ at, label: (sign < 0 ? "\u2212" : "") + (plain ? formatNumber(value) : power) });
-          previous = at;
-        }
-      }
-    }
-    return ticks.sort((a, b) => a.at - b.at);
-  };
-  return {
-    forward,
-    inverse,
-    ticks: (low, high, count) => {
-      if (!resolves(low, high)) return [];
-      if (high - low >= 0.67) return decades(low, high, count);
-      return linearTicks(inverse(low), inverse(high), count).map((tick) => ({ at: forward(tick.at), label: tick.label }));
-    },
-    minorTicks: () => [],
-    resolves,
   };
 }

@@ -126,7 +126,7 @@ export const sample = {
       series: [{ name: "Post-LN", group: "post-ln", x: [-2, -1, 0, 1, 2], y: [1e-6, 0.01, 1, 0.02, 1e-5] }],
     },
     {
-      id: "dense", title: "Many points", kind: "line", x: { label: "step" }, y: { label: "rate", symlog: true },
+      id: "dense", title: "Many points", kind: "line", x: { label: "step" }, y: { label: "rate" },
       series: [{ name: "rate", group: "a", x: [...Array(1500).keys()], y: [...Array(1500).keys()].map((i) => Math.sin(i / 90) * 40) }],
     },
   ],
