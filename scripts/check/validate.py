@@ -496,7 +496,7 @@ def given_away(one, rate):
 
 # Of the rate that `plumb check` recommends (check/stable_rate.cpp): its log2 is constant + share x that of the estimate
 # of the largest stable rate, by optimizer.
-RULE = {'sgd': (-1.25, 0.85), 'adamw': (-5.625, 0.5)}
+RULE = {'sgd': (-1.25, 0.85), 'adamw': (-5.625, 0.5), 'muon': (-5.625, 0.5), 'adafactor': (-3.125, 0.5)}
 
 
 def recommended(one, constant, share):
@@ -510,10 +510,19 @@ def said(one):
     return math.log2(made['learning_rate'] if made else planned_rate(one['cell']))
 
 
+def says_now(one):
+    """The same by the program that came after the varied cells' truth, from the same trials: it has a rule for Adafactor,
+    and an estimate where the planned rate fails and no trial carries another one."""
+    fails = one['check']['verdict'] == 'other_rate' and not one['check'].get('recommended')
+    if fails or one['cell']['optimizer'] == 'adafactor':
+        return recommended(one, *RULE[one['cell']['optimizer']])
+    return said(one)
+
+
 def recommend(known, teachers):
     """Each scheme with the constant that suits the others best, by optimizer."""
     for one in known:
-        if one['cell']['optimizer'] not in RULE:
+        if one['cell']['optimizer'] not in ('adamw', 'sgd'):  # of which the first cells have none
             one['recommended'] = said(one)
             continue
         share = RULE[one['cell']['optimizer']][1]
@@ -696,9 +705,9 @@ def accuracy(known):
     print('| --- | --- | --- | --- |')
     rates = {f'estimate / {2**below}': [one['interval'][1] - below for one in known] for below in (1, 2, 3, 4)}
     rates['planned'] = [math.log2(planned_rate(one['cell'])) for one in known]
-    rates['recommended'] = [recommended(one, *RULE[one['cell']['optimizer']]) if one['cell']['optimizer'] in RULE
-                            else said(one) for one in known]
+    rates['recommended'] = [recommended(one, *RULE[one['cell']['optimizer']]) for one in known]
     rates['by the answer itself'] = [said(one) for one in known]
+    rates['by the answer to the same trials, now'] = [says_now(one) for one in known]
     rates['recommended, with the constants of the other schemes'] = [one['recommended'] for one in known]
     methods = dict.fromkeys(method for one in known for method in one['by others'])
     rates.update({method: [one['by others'].get(method) for one in known] for method in methods})

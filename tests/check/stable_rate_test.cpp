@@ -80,7 +80,7 @@ TEST(RateToRecommend, LiesBelowTheLargestStableRateWhateverIsPlanned) {
     EXPECT_NEAR(octaves(std::exp2(-8), planned, StepLength::sign), -1.625, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-20), planned, StepLength::sign), -0.5, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(20), planned, StepLength::sign), -6, 1e-12);
-    EXPECT_NEAR(octaves(std::exp2(-2), planned, StepLength::weights), -3, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-2), planned, StepLength::weights), -2.125, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-20), planned, StepLength::weights), -0.5, 1e-12);
   }
   // A planned rate that is as good stays as it is.

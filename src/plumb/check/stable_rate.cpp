@@ -84,7 +84,7 @@ double rate_to_recommend(double largest_stable, double planned, StepLength lengt
   const double stable = std::log2(largest_stable);
   const double below = length == StepLength::gradient
                            ? std::clamp(1.25 + 0.15 * stable, 0.9, 1.5)
-                           : std::clamp((length == StepLength::sign ? 5.625 : 4) + 0.5 * stable, 0.5, 6.0);
+                           : std::clamp((length == StepLength::sign ? 5.625 : 3.125) + 0.5 * stable, 0.5, 6.0);
   const double rate = largest_stable * std::exp2(-below);
   constexpr double kAsGood = 0.5;
   return std::abs(std::log2(rate / planned)) <= kAsGood ? planned : rate;

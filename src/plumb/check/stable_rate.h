@@ -54,7 +54,7 @@ RateBelief belief_before_trials(std::optional<double> critical_rate, double mome
                                 double planned);
 
 /// A rate to train with, below the largest stable one η₅₀: 0.42·η₅₀^0.85 for gradient descent, 0.02·√η₅₀ for steps like
-/// signs, and 0.06·√η₅₀ for steps by the weights; best rates span fewer octaves than stable ones. With these numbers
+/// signs, and 0.11·√η₅₀ for steps by the weights; best rates span fewer octaves than stable ones. With these numbers
 /// the runs that validate the search give away least (docs/check.md). The planned rate itself if it is as good, within
 /// half an octave.
 double rate_to_recommend(double largest_stable, double planned, StepLength length);
