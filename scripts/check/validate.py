@@ -512,11 +512,26 @@ def said(one):
 
 def says_now(one):
     """The same by the program that came after the varied cells' truth, from the same trials: it has a rule for Adafactor,
-    and an estimate where the planned rate fails and no trial carries another one."""
+    an estimate where the planned rate fails and no trial carries another one, and a bound by the trials' losses."""
     fails = one['check']['verdict'] == 'other_rate' and not one['check'].get('recommended')
-    if fails or one['cell']['optimizer'] == 'adafactor':
-        return recommended(one, *RULE[one['cell']['optimizer']])
-    return said(one)
+    again = fails or one['cell']['optimizer'] == 'adafactor'
+    rate = recommended(one, *RULE[one['cell']['optimizer']]) if again else said(one)
+    return min(rate, bound_by_lower_trials(one))
+
+
+def bound_by_lower_trials(one):
+    """log2 of the rate that is 1.5 octaves above the lowest one whose trial was better by 0.1 nats, at the same step, than a
+    stable one at a higher rate (check/compared_trials.cpp)."""
+    if one['cell']['optimizer'] == 'sgd' or one['cell'].get('finetune'):
+        return math.inf
+    bound = math.inf
+    for lower, higher in itertools.permutations([each for each in one['check']['trials'] if each['losses']], 2):
+        if lower['warm_up'] == higher['warm_up'] and lower['learning_rate'] < higher['learning_rate'] and (
+                higher['outcome'] != 'fails'):
+            last = min(len(lower['losses']), len(higher['losses'])) - 1
+            if (lower['losses'][last] or math.inf) < (higher['losses'][last] or math.inf) - 0.1:
+                bound = min(bound, math.log2(lower['learning_rate']) + 1.5)
+    return bound
 
 
 def recommend(known, teachers):

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace plumb::check {
 namespace {
 
@@ -95,6 +97,12 @@ TEST(Conclusion, WhatToDoComesFirst) {
   EXPECT_LT(higher.recommended->gain_of_warm_up->low, higher.recommended->gain_of_warm_up->high);
   EXPECT_FALSE(answer(kBelow, {kFails, kTrainsLower}).recommended->gain_of_warm_up) << "what fails is another question";
   EXPECT_EQ(answer(kBelow, {kFails, kTrainsLower}).answer, "use 7.1e-05 instead of 0.001, which does not train");
+  // Not far above a lower rate that does better at the same step, of two that train.
+  const Trial ahead = trial(kPlanned, TrialOutcome::trains, 3.8), behind = trial(0.1, TrialOutcome::slow, 4);
+  EXPECT_NEAR(answer(RateBelief(0.25, 0.3), {ahead, behind}).recommended->learning_rate, std::exp2(1.5) * kPlanned,
+              1e-9);
+  const Trial level = trial(kPlanned, TrialOutcome::trains, 3.95);
+  EXPECT_NEAR(answer(RateBelief(0.25, 0.3), {level, behind}).recommended->learning_rate, 0.0101, 1e-4);
   // No trial carries a rate: one is on the plateau, as the failing one was.
   Trial stuck = kTrainsLower;
   stuck.outcome = TrialOutcome::slow;

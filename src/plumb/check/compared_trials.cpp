@@ -57,6 +57,20 @@ bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& p
   return gain > plan.gain_to_compare && plan.reference - own < gain / 2;
 }
 
+double bound_by_lower_trials(const std::vector<Trial>& trials, const SearchPlan& plan) {
+  const double above = std::exp2(1.5), clearly = plan.gain_to_compare / 2;
+  double bound = kInfinite;
+  for (const Trial& lower : trials) {
+    for (const Trial& higher : trials) {
+      if (lower.warm_up != higher.warm_up || lower.learning_rate >= higher.learning_rate) continue;
+      if (higher.outcome == TrialOutcome::fails || lower.losses.empty() || higher.losses.empty()) continue;
+      const auto [own, other] = last_losses(lower, higher);
+      if (own < other - clearly) bound = std::min(bound, lower.learning_rate * above);
+    }
+  }
+  return bound;
+}
+
 bool was_stable(const std::vector<Trial>& trials, double rate, int64_t warm_up, const SearchPlan& plan) {
   const Trial* best = best_trial(trials, warm_up);
   int64_t more = 0;

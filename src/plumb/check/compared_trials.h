@@ -27,6 +27,10 @@ const Trial* best_trial(const std::vector<Trial>& trials, int64_t warm_up);
 /// loss fell below the reference by less than half as much. `best` may be null: then only a failure counts.
 bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& plan);
 
+/// A bound on the rate to recommend: 1.5 octaves above the lowest rate whose trial was clearly better, at the same step,
+/// than a stable one at a higher rate. Infinite if none was.
+double bound_by_lower_trials(const std::vector<Trial>& trials, const SearchPlan& plan);
+
 /// Whether the run was stable in more of its trials with this warm-up than it was not, at this rate.
 bool was_stable(const std::vector<Trial>& trials, double rate, int64_t warm_up, const SearchPlan& plan);
 

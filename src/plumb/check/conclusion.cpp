@@ -184,6 +184,7 @@ std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& pl
     if (ending != Ending::fails && ending != Ending::nothing_trains_so_far) return std::nullopt;
     rate = best_guess(plan, known);
   }
+  if (plan.step_length != StepLength::gradient) rate = std::min(rate, bound_by_lower_trials(known.trials, plan));
   Recommendation made =
       recommend(plan, rate == plan.schedule.peak ? plan.configured_rate : rate / plan.schedule.factor);
   made.tried = tried;
