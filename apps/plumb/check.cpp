@@ -57,7 +57,7 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
   text += "\n\n";
   for (const check::Line& line : check::lines_of(result)) text += fmt::format("{:<22} {}\n", line.name, line.text);
   if (result.recommended && !check::recommends_as_configured(result))
-    text += fmt::format("{:<22} {}\n", "to set", to_string(*result.recommended));
+    text += fmt::format("{:<22} {}\n", result.recommended->tried ? "to set" : "to try", to_string(*result.recommended));
   text += '\n';
   for (const Finding& finding : result.findings) {
     if (!finding.raised && !verbose) continue;

@@ -100,7 +100,7 @@ void add_signal(const ProbeReport& report, const ModelDepth& depth, double d, Re
                 {"‖x‖²/d", true}};
   Table table{"activations", "Activations",
               fmt::format("‖x‖²: mean square of a stack's input or of {}, with the bounds of Lemma 2 for this model; "
-                          "‖x‖² is (0.1, δ)-bounded.",
+                          "δ is the smallest for which ‖x‖² is (0.1, δ)-bounded.",
                           what)};
   table.columns = with_interval_columns({"x"}, "‖x‖²/d");
   table.columns.insert(table.columns.end(), {"at least", "at most"});
@@ -198,7 +198,7 @@ Table whole_table(const ProbeReport& report) {
   table.row("‖∂L/∂θ‖", report.gradient_norm_total);
   if (!theorem) return table;
   table.row("‖∂L/∂W₂‖ of the last layer", theorem->norm);
-  table.row(fmt::format("the same / Theorem 1's bound {:.4g}, {}", theorem->bound,
+  table.row(fmt::format("that norm over Theorem 1's bound {:.4g}, {}", theorem->bound,
                         report.theory.placement == theory::Placement::post_ln ? "d √ln d" : "d √(ln d / L)"),
             theorem->constant);
   return table;
@@ -225,7 +225,7 @@ void add_gains(const BackwardGainReport& report, int64_t seeds, Results& page) {
 void add_first_steps(const std::vector<FirstStepReport>& steps, int64_t seeds, Results& page) {
   Table table{"first_steps", "The first step",
               "The learning rate above which the first step raises the loss, and in how many initializations none was "
-              "found; momentum makes steps so many times as long while the gradient stays."};
+              "found. Momentum: how many times as long it makes steps while the gradient stays."};
   table.columns = with_interval_columns({"optimizer"}, "critical learning rate");
   for (const char* column : {"critical sharpness", "forward passes", "momentum", "none found"})
     table.columns.emplace_back(column);

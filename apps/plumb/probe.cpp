@@ -70,7 +70,7 @@ void measure_and_report(const ProbeArguments& arguments, const Subject& subject,
   if (more) document.update(to_json(*more));
   const Results page = page_of(report, more, subject);
   write_page(arguments.html, page);
-  emit(globals, subject.document(document), text_of(page));
+  emit(globals, subject.document(document), app::text_of(page));
 }
 
 void add_probe(CLI::App& app, Globals& globals) {

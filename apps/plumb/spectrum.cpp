@@ -45,7 +45,7 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
   if (mesh.all.rank() > 0) return;
   const Results page = page_of(report, subject);
   write_page(arguments.html, page);
-  emit(globals, subject.document(to_json(report)), text_of(page));
+  emit(globals, subject.document(to_json(report)), app::text_of(page));
 }
 
 void add_spectrum(CLI::App& app, Globals& globals) {

@@ -96,7 +96,7 @@ class Recommendation:
 
     learning_rate: float
     warm_up: int
-    tried: bool = True  # a trial carries it; otherwise an estimate, since none has trained
+    tried: bool = True  # whether a trial carries it; otherwise an estimate
     # Nats by which such rates ended above the best one, on average and at most in nine of ten runs, and below the planned one.
     loss_above_best: float | None = None
     most_loss_above_best: float | None = None

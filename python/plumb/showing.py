@@ -109,7 +109,8 @@ def rates_figure(checked: "CheckResult") -> str:
         series.append(line(outcome, [trial.learning_rate for trial in trials], ends, "points"))
     marks = [("planned", "planned", checked.planned_rate)]
     if checked.recommended:
-        marks.append(("recommended", "recommended", checked.recommended.learning_rate))
+        name = "recommended" if checked.recommended.tried else "estimate to try"
+        marks.append((name, "recommended", checked.recommended.learning_rate))
     if stable := checked.largest_stable_rate:
         marks += [("80% interval from", "stable", stable.low), ("80% interval to", "stable", stable.high)]
     series += [line(name, [rate, rate], [low, high], "dashed", group) for name, group, rate in marks]

@@ -111,9 +111,9 @@ TEST(Conclusion, WhatToDoComesFirst) {
   ASSERT_TRUE(untried.recommended);
   EXPECT_FALSE(untried.recommended->tried);
   EXPECT_FALSE(untried.recommended->loss_above_best);
-  EXPECT_EQ(
-      untried.answer,
-      "does not train at 0.001; try 7.1e-05: no trial has trained yet, and the largest stable rate is about 0.0001");
+  EXPECT_EQ(untried.answer, "does not train at 0.001; try 7.1e-05, an estimate that no trial confirms");
+  const Trial unmoved = trial(1e-4, TrialOutcome::unmoved, kReference + 1);
+  EXPECT_FALSE(answer(kBelow, {kFails, stuck, unmoved}).recommended) << "too low a rate";
   // Nor does a control far below, which has learned less.
   const Trial control = trial(1e-5, TrialOutcome::slow, kReference + 0.5);
   EXPECT_FALSE(answer(kAround, {kFails, stuck, control}).recommended);

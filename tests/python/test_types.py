@@ -171,6 +171,8 @@ def test_the_stub_has_what_the_extension_module_has():
     for node in body:
         if isinstance(node, ast.ClassDef):
             members = {name for name in vars(getattr(_plumb, node.name)) if not name.startswith("_") or name == "__init__"}
-            assert {one.name for one in node.body if isinstance(one, ast.FunctionDef)} == members - (
+            declared = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+            declared |= {one.targets[0].id for one in node.body if isinstance(one, ast.Assign)}  # of an enumeration
+            assert declared == members - (
                 {"__init__"} if node.name == "Error" else set())
     assert stub.with_name("py.typed").exists()

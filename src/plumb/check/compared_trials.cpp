@@ -60,10 +60,12 @@ bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& p
 double bound_by_lower_trials(const std::vector<Trial>& trials, const SearchPlan& plan) {
   const double above = std::exp2(1.5), clearly = plan.gain_to_compare / 2;
   double bound = kInfinite;
+  if (plan.step_length == StepLength::gradient || !plan.judges_relative_gain) return bound;
   for (const Trial& lower : trials) {
     for (const Trial& higher : trials) {
       if (lower.warm_up != higher.warm_up || lower.learning_rate >= higher.learning_rate) continue;
-      if (higher.outcome == TrialOutcome::fails || lower.losses.empty() || higher.losses.empty()) continue;
+      if (lower.outcome == TrialOutcome::fails || higher.outcome == TrialOutcome::fails) continue;
+      if (lower.losses.empty() || higher.losses.empty()) continue;
       const auto [own, other] = last_losses(lower, higher);
       if (own < other - clearly) bound = std::min(bound, lower.learning_rate * above);
     }

@@ -27,8 +27,8 @@ const Trial* best_trial(const std::vector<Trial>& trials, int64_t warm_up);
 /// loss fell below the reference by less than half as much. `best` may be null: then only a failure counts.
 bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& plan);
 
-/// A bound on the rate to recommend: 1.5 octaves above the lowest rate whose trial was clearly better, at the same step,
-/// than a stable one at a higher rate. Infinite if none was.
+/// A bound on the rate to recommend from random weights, unless steps follow the gradient: 1.5 octaves above the lowest
+/// rate whose trial was clearly better, at the same step, than a stable one at a higher rate. Infinite if none was.
 double bound_by_lower_trials(const std::vector<Trial>& trials, const SearchPlan& plan);
 
 /// Whether the run was stable in more of its trials with this warm-up than it was not, at this rate.

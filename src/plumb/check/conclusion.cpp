@@ -108,7 +108,6 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
   const PlannedSchedule& planned = plan.schedule;
   const RateEstimate stable = known.belief.estimate();
   const double smallest = smallest_rate(known.trials);
-  const std::string to_try = made && !made->tried ? fmt::format("; try {}", in_words(*made)) : "";
   switch (ending) {
     case Ending::run_too_short:
       return fmt::format("cannot tell: a run of {} steps is too short to judge", planned.steps);
@@ -117,8 +116,9 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
     case Ending::nothing_trains:
       return fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest);
     case Ending::nothing_trains_so_far:
-      return fmt::format("does not train at {:.2g}{}: no trial learned anything, at rates down to {:.2g}", planned.peak,
-                         to_try, smallest);
+      return fmt::format("does not train at {:.2g}: no trial learned anything, at rates down to {:.2g}; {}",
+                         plan.configured_rate, smallest / planned.factor,
+                         made ? fmt::format("try {}, an estimate", in_words(*made)) : "lower ones were not tried");
     case Ending::nothing_trains_yet:
       return fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
                          smallest);
@@ -144,10 +144,13 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
       return fmt::format("trains only with warm-up: {}{} steps were enough at {:.2g}",
                          made ? fmt::format("use {}; ", in_words(*made)) : "", *known.warm_up_that_helps, planned.peak);
     case Ending::fails:
-      return made && made->tried
+      if (!made)
+        return fmt::format("does not train at {:.2g}: no trial confirms another rate; a larger budget may find one",
+                           plan.configured_rate);
+      return made->tried
                  ? fmt::format("use {} instead of {:.2g}, which does not train", in_words(*made), plan.configured_rate)
-                 : fmt::format("does not train at {:.2g}{}: no trial has trained yet, and {}", planned.peak, to_try,
-                               about(stable.estimate));
+                 : fmt::format("does not train at {:.2g}; try {}, an estimate that no trial confirms",
+                               plan.configured_rate, in_words(*made));
     case Ending::longer_warm_up_may_do:
       return fmt::format(
           "cannot tell within this budget: {}, below {:.2g}, but the planned warm-up of {} steps may be enough",
@@ -172,24 +175,34 @@ Recommendation recommend(const SearchPlan& plan, double rate, std::optional<int6
   return made;
 }
 
+/// Where the planned rate fails and no trial carries another one: the best guess, if no trial has failed at it or
+/// below, and none has hardly moved at it or above. 0 otherwise.
+double estimated_rate(Ending ending, const SearchPlan& plan, const SearchState& known) {
+  if ((ending != Ending::fails && ending != Ending::nothing_trains_so_far) || !plan.judges_relative_gain) return 0;
+  const double guess = best_guess(plan, known);
+  const bool contradicted = std::any_of(known.trials.begin(), known.trials.end(), [&](const Trial& trial) {
+    return (trial.outcome == TrialOutcome::fails && trial.learning_rate <= guess) ||
+           (trial.outcome == TrialOutcome::unmoved && trial.learning_rate >= guess);
+  });
+  return contradicted ? 0 : guess;
+}
+
 /// What to set; a run that goes on keeps its settings.
 std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& plan, const SearchState& known) {
   if (plan.resumes || !meaning_of(ending).recommends) return std::nullopt;
   if (ending == Ending::needs_warm_up) return recommend(plan, plan.configured_rate, 2 * *known.warm_up_that_helps);
   // Trained weights are to change as was planned.
   if (ending == Ending::trains && !plan.judges_relative_gain) return recommend(plan, plan.configured_rate);
-  double rate = carried_rate(plan, known);
-  const bool tried = rate > 0;
-  if (!tried) {
-    if (ending != Ending::fails && ending != Ending::nothing_trains_so_far) return std::nullopt;
-    rate = best_guess(plan, known);
-  }
-  if (plan.step_length != StepLength::gradient) rate = std::min(rate, bound_by_lower_trials(known.trials, plan));
+  const double carried = carried_rate(plan, known);
+  double rate = carried > 0 ? carried : estimated_rate(ending, plan, known);
+  if (rate == 0) return std::nullopt;
+  if (const double bound = bound_by_lower_trials(known.trials, plan); rate > bound)
+    rate = planned_if_as_good(plan.schedule.peak, bound);
   Recommendation made =
       recommend(plan, rate == plan.schedule.peak ? plan.configured_rate : rate / plan.schedule.factor);
-  made.tried = tried;
+  made.tried = carried > 0;
   const bool in_nats = plan.gain_without_control == 0;  // search.h
-  if (tried && in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
+  if (made.tried && in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
     std::tie(made.loss_above_best, made.most_loss_above_best) = loss_above_best(plan.step_length);
     if (ending == Ending::trains) made.gain = gain_of_recommended(plan.schedule.peak, rate);
     if (ending == Ending::trains && plan.schedule.warm_up == 0)

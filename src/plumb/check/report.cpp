@@ -75,7 +75,7 @@ Figure losses_by_rate(const CheckResult& result) {
   };
   if (result.planned_rate > 0) mark("configured", "configured", result.planned_rate);
   if (result.recommended && result.configured_rate > 0 && !recommends_as_configured(result))
-    mark("recommended", "recommended",
+    mark(result.recommended->tried ? "recommended" : "estimate to try", "recommended",
          result.recommended->learning_rate * result.planned_rate / result.configured_rate);
   if (const auto& stable = result.largest_stable_rate) {
     mark("80% interval from", "largest stable rate", stable->low);

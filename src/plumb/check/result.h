@@ -23,7 +23,7 @@ struct Recommendation {
   double learning_rate = 0;        // train.learning_rate
   std::optional<int64_t> warm_up;  // train.warm_up, in steps; empty: the schedule has none, or another one
   std::string schedule;            // train.schedule; empty: as planned
-  bool tried = true;               // whether a trial carries it; otherwise an estimate, since none has trained
+  bool tried = true;               // whether a trial carries it; otherwise an estimate
   /// By how much the training loss ends above that of the best rate, in nats per label: on average, and at most in nine
   /// of ten runs; and how far below that of the configured one. Empty if no measured run tells.
   std::optional<double> loss_above_best, most_loss_above_best;

@@ -85,7 +85,10 @@ double rate_to_recommend(double largest_stable, double planned, StepLength lengt
   const double below = length == StepLength::gradient
                            ? std::clamp(1.25 + 0.15 * stable, 0.9, 1.5)
                            : std::clamp((length == StepLength::sign ? 5.625 : 3.125) + 0.5 * stable, 0.5, 6.0);
-  const double rate = largest_stable * std::exp2(-below);
+  return planned_if_as_good(planned, largest_stable * std::exp2(-below));
+}
+
+double planned_if_as_good(double planned, double rate) {
   constexpr double kAsGood = 0.5;
   return std::abs(std::log2(rate / planned)) <= kAsGood ? planned : rate;
 }
@@ -97,7 +100,7 @@ void describe(Fields& field, Gain& gain) {
 }
 
 std::pair<double, double> loss_above_best(StepLength length) {
-  return length == StepLength::gradient ? std::pair(0.05, 0.1) : std::pair(0.08, 0.16);
+  return length == StepLength::gradient ? std::pair(0.05, 0.1) : std::pair(0.08, 0.21);
 }
 
 std::optional<Gain> gain_of_recommended(double planned, double recommended) {

@@ -55,9 +55,11 @@ RateBelief belief_before_trials(std::optional<double> critical_rate, double mome
 
 /// A rate to train with, below the largest stable one η₅₀: 0.42·η₅₀^0.85 for gradient descent, 0.02·√η₅₀ for steps like
 /// signs, and 0.11·√η₅₀ for steps by the weights; best rates span fewer octaves than stable ones. With these numbers
-/// the runs that validate the search give away least (docs/check.md). The planned rate itself if it is as good, within
-/// half an octave.
+/// the runs that validate the search give away least (docs/check.md). The planned rate itself if it is as good.
 double rate_to_recommend(double largest_stable, double planned, StepLength length);
+
+/// The planned rate if it lies within half an octave of the other one, which is returned otherwise.
+double planned_if_as_good(double planned, double rate);
 
 /// By how much a recommended rate ended above the best one in those runs, in nats per label: on average, and at most in
 /// nine of ten; of constants that were learned without the run's residual scheme.

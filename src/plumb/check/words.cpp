@@ -119,7 +119,7 @@ std::vector<Line> lines_of(const CheckResult& result) {
     std::string text = fmt::format("{:.2g}{}{}", made->learning_rate,
                                    made->warm_up ? fmt::format(", warm-up {}", with_thousands(*made->warm_up)) : "",
                                    recommends_as_configured(result) ? ", as configured" : "");
-    if (!made->tried) text += "; an estimate, since no trial has trained yet";
+    if (!made->tried) text += ", an estimate that no trial confirms";
     if (made->loss_above_best)
       text += fmt::format("; such rates ended {:.2f} nats above the best on average, nine of ten at most {:.2f}",
                           *made->loss_above_best, *made->most_loss_above_best);

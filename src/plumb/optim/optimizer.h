@@ -93,7 +93,7 @@ class Optimizer {
 
   [[nodiscard]] virtual Beginning beginning() const { return {}; }
 
-  /// Whether a step changes a matrix by a share of its size, which the learning rate is.
+  /// Whether the learning rate is the share of a matrix's size by which a step changes it.
   [[nodiscard]] virtual bool scales_by_weights() const { return false; }
 
   /// Whether the optimizer averages the weights itself. If so, take gradients at the parameters, but evaluate and save
