@@ -730,6 +730,14 @@ def accuracy(known):
         lost = [given_away(one, rate) for one, rate in zip(known, chosen) if rate is not None]
         close = sum(v <= 0.05 for v in lost) / len(lost)
         print(f'| {name} | {close:.0%} | {statistics.mean(lost):.3f} | {sorted(lost)[len(lost) * 9 // 10]:.3f} |')
+    for answer, rate_of in (('the answer itself', said), ('the answer to the same trials, now', says_now)):
+        print(f'\nHow much less {answer} gives away, in nats (95% by schemes):')
+        for method in methods:
+            both = [one for one in known if method in one['by others']]
+            def less(one):
+                return given_away(one, one['by others'][method]) - given_away(one, rate_of(one))
+            low, high = clustered(both, less)
+            print(f'- than {method}, {len(both)} cells: {statistics.mean(map(less, both)):.3f} ({low:.3f} to {high:.3f})')
     pairs = {}
     for one in known:
         key = tuple(v for k, v in one['cell'].items() if k != 'warm_up')
