@@ -11,11 +11,13 @@
 #include <exception>
 
 #include "plumb/ops/kernels/instruction_set.h"
+#include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
 #include "timing.h"
 
 int main(int argc, char** argv) {
   try {
+    plumb::ops::keep_tensor_memory();  // as the program does
     const char* threads = std::getenv("PLUMB_THREADS");
     plumb::ops::set_threads(threads == nullptr ? 1 : std::atoll(threads));
     const char* instructions = std::getenv("PLUMB_INSTRUCTIONS");
