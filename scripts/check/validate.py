@@ -525,9 +525,9 @@ def bound_by_lower_trials(one):
     if one['cell']['optimizer'] == 'sgd' or one['cell'].get('finetune'):
         return math.inf
     bound = math.inf
-    for lower, higher in itertools.permutations([each for each in one['check']['trials'] if each['losses']], 2):
-        if lower['warm_up'] == higher['warm_up'] and lower['learning_rate'] < higher['learning_rate'] and (
-                higher['outcome'] != 'fails'):
+    stable = [each for each in one['check']['trials'] if each['losses'] and each['outcome'] != 'fails']
+    for lower, higher in itertools.permutations(stable, 2):
+        if lower['warm_up'] == higher['warm_up'] and lower['learning_rate'] < higher['learning_rate']:
             last = min(len(lower['losses']), len(higher['losses'])) - 1
             if (lower['losses'][last] or math.inf) < (higher['losses'][last] or math.inf) - 0.1:
                 bound = min(bound, math.log2(lower['learning_rate']) + 1.5)

@@ -274,7 +274,8 @@ TEST_P(Optimizers, SayWhetherStepsScaleByTheWeights) {
       parameters.flat().mul_(scale);
       const Tensor before = parameters.flat().clone();
       const auto optimizer = make_named(name, parameters);
-      for (uint64_t t = 0; t < 2; ++t) optimizer->step(make_gradients(parameters, 1), 1e-3);  // SOAP's first is none
+      // Two steps, since SOAP only prepares its state in the first.
+      for (uint64_t t = 0; t < 2; ++t) optimizer->step(make_gradients(parameters, 1), 1e-3);
       return std::pair((parameters.flat() - before).norm().item<double>(), optimizer->scales_by_weights());
     };
     const auto [once, scales] = moved(1);
